@@ -29,6 +29,20 @@ NUMBERS = (0, 1, 2, 5, 40)
 LONGEST = 25
 """Words of an English sentence."""
 COUNTED = "rating|answer|message|day|minute|second|time|note|question|example|version"
+SAME = {
+    "de": {
+        *("page_asked_in", "page_browser", "page_chat", "page_name", "page_person"),
+        *("page_version_badge", "page_version_head"),
+    },
+    "es": {"page_base", "page_chat", "page_no"},
+    "fr": {
+        *("page_base", "page_code", "page_code_of", "page_conversation", "page_conversations"),
+        *("page_message", "page_pages", "page_question", "page_version", "page_version_badge"),
+        *("page_version_head", "page_versions"),
+    },
+    "pt": {"page_base"},
+}
+"""Texts that a language has the English word for."""
 NEVER_ONE = {
     "capture_messages",
     "changes_seen",
@@ -44,6 +58,8 @@ NEVER_ONE = {
     "who_answers",
     "train_few",
     "withdrawn",
+    "page_agreement_how",
+    "page_times",
     "answers_resumed",
 }
 """Texts with a number that is never 1."""
@@ -86,7 +102,8 @@ def test_every_language_has_every_text(language: str) -> None:
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_text_is_translated_with_the_same_places(language: str) -> None:
     english = catalogue("en")
-    assert [key for key, text in catalogue(language).items() if text == english[key]] == []
+    same = {key for key, text in catalogue(language).items() if text == english[key]}
+    assert same == SAME.get(language, set())
     for key in english:
         assert needed(key, language) <= needed(key, "en"), key
 
@@ -97,7 +114,7 @@ def test_no_line_leaves_a_value_out(language: str) -> None:
     for key, text in catalogue(language).items():
         wanted = needed(key, "en")
         for category, line in ({"": text} if isinstance(text, str) else text).items():
-            spared = {text[BY]} if category == "one" else set[str]()
+            spared = {text[BY]} if category == "one" and not isinstance(text, str) else set[str]()
             assert category == BY or wanted - spared <= names(line) <= wanted, (key, category)
 
 

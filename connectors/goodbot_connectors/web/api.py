@@ -231,11 +231,11 @@ class WebApi:
         return guard.answer({"notes": [asdict(one) for one in found]})
 
     async def _progress(self, request: web.Request) -> web.StreamResponse:
-        user = normalize.user_ref(self._signed_in(request))
+        user = normalize.user_ref(self._signed_in(request), guard.language(request))
         return guard.answer(asdict(await self._host.overview(user)))
 
     async def _versions(self, request: web.Request) -> web.StreamResponse:
-        user = normalize.user_ref(self._signed_in(request))
+        user = normalize.user_ref(self._signed_in(request), guard.language(request))
         two = [request.query[name] for name in ("first", "second") if name in request.query]
         if len(two) == 1 or not all(one.isascii() and one.isdecimal() and len(one) < 10 for one in two):
             raise HttpError(400, "That is nothing that goodbot's page would ask: reload the page.")

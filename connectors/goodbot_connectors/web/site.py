@@ -11,6 +11,9 @@ from importlib import resources
 
 from aiohttp import hdrs, web
 
+from goodbot_connectors.web import guard
+from goodbot_connectors.web.wording import filled
+
 _TYPES = {
     "html": "text/html",
     "css": "text/css",
@@ -35,6 +38,8 @@ _PAGES = {
     "/worker.js": "worker.js",
     "/manifest.webmanifest": "manifest.webmanifest",
 }
+_ENGLISH = {"activity.html", "report.html", "settings.html"}
+"""Pages whose own words are not in the catalogue yet: they are English whole, not by half."""
 _FILES = "/files/"
 
 
@@ -56,6 +61,8 @@ class Site:
             one.name: _file(one.name, one.read_bytes()) for one in folder.iterdir() if one.is_file()
         }
         self._files["worker.js"] = _worker(self._files)
+        self._filled: dict[tuple[str, str], StaticFile] = {}
+        """Pages, by name and language: each is made when somebody first asks for it."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -66,13 +73,36 @@ class Site:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """A page or a file, or that it has not changed."""
-        name = _PAGES.get(request.path) or request.path.removeprefix(_FILES)
-        found = self._files[name]  # only `paths` are routed here
-        headers = {hdrs.ETAG: f'"{found.tag}"', hdrs.CACHE_CONTROL: "no-cache"}
+        headers = {hdrs.CACHE_CONTROL: "no-cache"}
+        page = _PAGES.get(request.path) or request.path.removeprefix(_FILES)  # only `paths` are routed here
+        if page.endswith(".html"):
+            found = self._page(page, guard.language(request))
+            headers[hdrs.VARY] = hdrs.ACCEPT_LANGUAGE
+        else:
+            found = self._files[page]
+        headers[hdrs.ETAG] = f'"{found.tag}"'
         if any(tag.value == found.tag for tag in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
         charset = None if found.type == "image/png" else "utf-8"
         return web.Response(body=found.data, content_type=found.type, charset=charset, headers=headers)
+
+    def _page(self, name: str, language: str) -> StaticFile:
+        key = name, "" if name in _ENGLISH else language
+        if key not in self._filled:
+            page = filled(self._text(name), key[1], self._scripts(name))
+            self._filled[key] = _file(name, page.encode())
+        return self._filled[key]
+
+    def _scripts(self, page: str) -> str:
+        """All scripts that a page loads, and those that they load."""
+        names = [page]
+        for name in names:
+            text = self._text(name)
+            names += [one for one in self._files if f'"{_FILES}{one}"' in text and one not in names]
+        return "".join(self._text(name) for name in names[1:])
+
+    def _text(self, name: str) -> str:
+        return self._files[name].data.decode()
 
 
 def _worker(files: Mapping[str, StaticFile]) -> StaticFile:

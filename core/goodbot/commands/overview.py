@@ -13,6 +13,7 @@ from goodbot.api.learnt import card
 from goodbot.api.overview import LearntCard, Overview, TrainingNow, VersionRatings
 from goodbot.api.sentences import ended, sentence
 from goodbot.api.server import BASE
+from goodbot.api.texts import retold, say
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
 from goodbot.commands.liked import liked
@@ -28,7 +29,7 @@ async def overview(services: Services, user: UserRef) -> Overview:
     """What this person may see, as they are told it in private. Raises UsageError."""
     if not may(services, user, "status"):
         raise UsageError("You may not talk to this bot.")
-    call = in_private(services, user, "status")
+    call, language = in_private(services, user, "status"), user.language
     condition = (await services.scheduler.readiness()).condition
     off, paused = [
         bool(await services.store.read(lambda db, name=name: settings.switch(db, name)))
@@ -37,13 +38,16 @@ async def overview(services: Services, user: UserRef) -> Overview:
     active = await services.registry.active()
     now = services.scheduler.progress
     return Overview(
-        answers=ended(states.answering(active, off=off, begins=True)),
+        answers=ended(states.answering(active, off=off, begins=True, language=language), language),
         ratings=(await services.scheduler.standing()).available,
         needed=await services.scheduler.needed(),
-        next=sentence(condition.for_owners() if call.confidential else condition.for_everybody()),
+        next=sentence(
+            condition.for_owners(language) if call.confidential else condition.for_everybody(language),
+            language,
+        ),
         paused=off or paused,
         begun=now is not None or await services.trainer.underway() is not None,
-        training=_training(now) if now else None,
+        training=_training(now, language) if now else None,
         lesson=await _lesson(call, active) if may(services, user, "why") else None,
         versions=await rated(call, active) if may(services, user, "adapters") else [],
     )
@@ -62,31 +66,31 @@ def may(services: Services, user: UserRef, name: str) -> bool:
     return command is not None and services.authorization.may(user, command.grant)
 
 
-def _training(now: Mapping[str, Any]) -> TrainingNow:
+def _training(now: Mapping[str, Any], language: str) -> TrainingNow:
     step, steps = progress.steps(now)
     eta = now.get("eta")
     return TrainingNow(
-        doing=progress.phase(now),
+        doing=progress.phase(now, language),
         step=step,
         steps=steps,
-        left=progress.left(eta) if isinstance(eta, int | float) else "",
+        left=progress.left(eta, language) if isinstance(eta, int | float) else "",
     )
 
 
 async def _lesson(call: Call, active: int) -> LearntCard:
     if active == BASE:
         return LearntCard(version=BASE, told=(await untrained(call))[0])
-    s = call.services
+    s, language = call.services, call.user.language
     row = await s.registry.row(active)
     changed, pairs = await what_changed(call, row)
     if row.tainted:
-        told = f"It answers until it is replaced: {row.tainted}."
+        told = say("lesson_replaced", language, why=retold(row.tainted, language))
     elif row.run and await s.store.read(lambda db: comparisons.asks(db, row.run or 0)):
-        told = "Owners are choosing the better version. Until then I do not show what has changed."
-    elif said := card(changed):
-        told = f"My answers have changed: {said}."
+        told = say("lesson_open", language)
+    elif said := card(changed, language):
+        told = say("lesson_changed", language, what=said)
     else:
-        told = "I compared answers before and after, and see no clear change."
+        told = say("lesson_same", language)
     return LearntCard(version=active, told=told, pinned=row.pinned, pairs=pairs)
 
 

@@ -100,7 +100,11 @@ async def people_page(services: Services, user: UserRef, wanted: PeopleWanted) -
                 left_out=sum(told.left_out.get(who, 0) for who in one.accounts),
                 taught=told.shares.get(one.id, 0.0) if told.shares else None,
                 agreement=agreements.get(one.id),
-                alarms={alarm.against: ended(described(alarm)) for alarm in alarms if alarm.rater == one.id},
+                alarms={
+                    alarm.against: ended(described(alarm, user.language), user.language)
+                    for alarm in alarms
+                    if alarm.rater == one.id
+                },
             )
             for one in shown
         ],

@@ -14,8 +14,9 @@ from goodbot.access.authorization import person
 from goodbot.api.events import UserRef
 from goodbot.api.learnt import AnsweredTwice, card
 from goodbot.api.overview import VersionRatings
-from goodbot.api.sentences import Reason, ended, sentence, words
+from goodbot.api.sentences import Reason, clause, ended, sentence, words
 from goodbot.api.server import BASE
+from goodbot.api.texts import retold, say
 from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
@@ -49,6 +50,7 @@ class _Known:
     active: int
     off: bool
     model: str
+    language: str
     made_of: Mapping[int, str]
     learnt: Mapping[int, str]
     refused: Mapping[int, tuple[int, tuple[Reason, ...], float]]
@@ -65,12 +67,14 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     call, registry = in_private(services, user, "adapters"), services.registry
     active, rows = await registry.active(), await registry.rows()
     pool = services.ab_test.pool
-    known = await services.store.read(lambda db: _read(db, pool, rows, active))
+    known = await services.store.read(lambda db: _read(db, pool, rows, active, user.language))
     sums = await services.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
     closed = [one for one in sums if one.state not in comparisons.OPEN]
     liked = {one.version: one for one in await rated(call, active)}
     return Versions(
-        answers=ended(states.answering(active, off=known.off, begins=True)),
+        answers=ended(
+            states.answering(active, off=known.off, begins=True, language=user.language), user.language
+        ),
         held=any(row.pinned and row.version == active for row in rows),
         seen=list(_seen(rows, known, liked)),
         compared=await _compared(call, rows, closed, min(two), max(two)) if two else None,
@@ -79,7 +83,9 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     )
 
 
-async def _read(db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow], active: int) -> _Known:
+async def _read(
+    db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow], active: int, language: str
+) -> _Known:
     question = await comparisons.current(db, pool)
     asked = question.run if question else None
     made = sorted((row for row in rows if row.run), key=lambda row: row.version)[-_TOLD:]
@@ -87,8 +93,11 @@ async def _read(db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow]
         active=active,
         off=bool(await settings.switch(db, "off")),
         model=pool.model,
-        made_of={row.version: counted(await news.material(db, [row.run or 0])) for row in made},
-        learnt={row.version: card(await shifts.of(db, row.run)) for row in made if row.run != asked},
+        language=language,
+        made_of={row.version: counted(await news.material(db, [row.run or 0]), language) for row in made},
+        learnt={
+            row.version: card(await shifts.of(db, row.run), language) for row in made if row.run != asked
+        },
         refused=await verdicts.refused(db, pool),
         lost=await verdicts.worse(db, pool),
         less_liked=await verdicts.less_liked(db, pool),
@@ -136,7 +145,7 @@ def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:
         many = (
             f"{count} trainings on {version_name(parent)} were refused. The last one: " if count > 1 else ""
         )
-        told = sentence(f"{many}{words(*ending)}")
+        told = sentence(f"{many}{words(*ending, language=known.language)}", known.language)
         yield VersionSeen(
             version=None, parent=parent, depth=depth + 1, state="refused", told=told, made_at=at
         )
@@ -147,17 +156,18 @@ def _state(row: AdapterRow, known: _Known, line: Collection[int]) -> tuple[str, 
     why = _why_back(row, known)
     found = {
         "answers": (row.version == known.active, _PAUSED if known.off else ""),
-        "withdrawn": (row.tainted, sentence(row.tainted)),
+        "withdrawn": (row.tainted, sentence(retold(row.tainted, known.language), known.language)),
         "other": (row.model != known.model, f"It belongs to {row.model}."),
         "tried": (row.waits == adapters.CANARY, "Some conversations get it: ratings decide if it stays."),
-        "waits": (row.waits, sentence(row.waits)),
+        "waits": (row.waits, sentence(retold(row.waits, known.language), known.language)),
         "before": (row.version in line, ""),
         "back": (row.run, why),
         "imported": (True, "It does not answer yet."),
     }
     state = next(state for state, (so, _) in found.items() if so)
     if state == "answers" and row.tainted:
-        return state, f"It answers until it is replaced: {ended(row.tainted)}"
+        why = clause(retold(row.tainted, known.language))
+        return state, say("lesson_replaced", known.language, why=why)
     return state, found[state][1]
 
 

@@ -28,8 +28,9 @@ SHORTER = {
 TOLD = "My answers have changed: shorter (−38%)."
 
 
-async def seen(bot: Bot, user: str = "owner") -> Overview:
-    return await bot.chat.host.overview(UserRef(connector="loopback", account="loopback", id=user))
+async def seen(bot: Bot, user: str = "owner", language: str = "") -> Overview:
+    person = UserRef(connector="loopback", account="loopback", id=user, language=language)
+    return await bot.chat.host.overview(person)
 
 
 async def taught(bot: Bot) -> None:
@@ -65,6 +66,11 @@ async def test_an_owner_sees_versions_and_what_was_learnt(tmp_path: Path) -> Non
         assert found.lesson.told == TOLD
         assert 0 < len(found.lesson.pairs) <= 3
         assert {pair.prompt[:-2] for pair in found.lesson.pairs} == {"the owner's secret"}
+        german = await seen(bot, language="de")
+        assert german.answers == "v1 antwortet jetzt."
+        assert german.lesson is not None
+        assert german.lesson.told.startswith("Meine Antworten haben sich geändert: ")
+        assert german.next != found.next
         [base] = found.versions
         assert (base.version, base.good, base.rated, base.made_at, base.active) == (0, 5, 8, None, False)
         assert base.low < base.share == 5 / 8 < base.high

@@ -20,8 +20,9 @@ from tests.core.learning.evaluation.asking import asked, letter, open_asking, pr
 LEARNT = "shorter (−38%)"
 
 
-async def seen(bot: Bot, *two: int, user: str = "owner") -> Versions:
-    return await bot.chat.host.versions(UserRef(connector="loopback", account="loopback", id=user), *two)
+async def seen(bot: Bot, *two: int, user: str = "owner", language: str = "") -> Versions:
+    person = UserRef(connector="loopback", account="loopback", id=user, language=language)
+    return await bot.chat.host.versions(person, *two)
 
 
 def states(found: Versions) -> list[tuple[int | None, int, str]]:
@@ -62,6 +63,10 @@ async def test_a_version_says_when_it_was_made_of_what_and_how_it_was_liked(tmp_
         assert base.liked is not None
         assert (base.liked.good, base.liked.rated) == (5, 8)
         assert base.usable
+        german = await seen(bot, language="de")
+        assert german.answers == "v1 antwortet jetzt."
+        assert told(german, 1).made_of.startswith("6 bewertete")
+        assert told(german, 1).learnt.startswith("kürzer")
 
 
 async def test_what_was_rolled_back_stands_beside_the_line(tmp_path: Path) -> None:
@@ -98,6 +103,8 @@ async def test_a_version_on_what_is_taken_back_is_withdrawn_and_says_why(tmp_pat
         found = await seen(bot)
         assert states(found) == [(1, 0, "withdrawn"), (0, 0, "answers")]
         assert told(found, 1).told == "Ratings that it was trained on do not count any more."
+        german = told(await seen(bot, language="de"), 1)
+        assert "zählen nicht mehr" in german.told
         assert not told(found, 1).usable
 
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests to goodbot. A Problem carries a sentence for the person.
 
+import { say } from "/files/texts.js";
+
 export class Problem extends Error {
   constructor(status, sentence) {
     super(sentence);
@@ -13,8 +15,7 @@ export class Problem extends Error {
   }
 }
 
-const AWAY = "goodbot cannot be reached. Trying again…";
-const STARTING = "goodbot is starting. Trying again…";
+const AWAY = say("page_away");
 
 // Whose page this is: when somebody else signs in in this browser, it is refused, not theirs.
 let user = "";
@@ -36,7 +37,7 @@ async function ask(path, { headers = {}, ...options }) {
     if (response.ok) throw new Problem(0, AWAY);
   }
   if (!response.ok) {
-    const fallback = response.status === 503 ? STARTING : `goodbot refused that (${response.status}).`;
+    const fallback = response.status === 503 ? say("page_starting") : say("page_refused", { status: String(response.status) });
     throw new Problem(response.status, body.error || fallback);
   }
   return body;

@@ -2,6 +2,7 @@
 // What can be done with a conversation of the list: another name, or away with it. Deleting asks once.
 
 import { find } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 export class Arrange {
   #dialog = find("#arrange");
@@ -41,7 +42,7 @@ export class Arrange {
 
   #show(asks) {
     const part = (selector) => find(selector, this.#dialog);
-    part("h2").textContent = asks ? `Delete “${this.#one.title}”?` : this.#one.title;
+    part("h2").textContent = asks ? say("page_delete_which", { title: this.#one.title }) : this.#one.title;
     part("form").hidden = asks || this.#one.id === "news"; // that has its name
     part(".gone").hidden = !asks;
     part(".delete").hidden = asks;

@@ -4,41 +4,40 @@
 import { button, el, when } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
+import { say } from "/files/texts.js";
 
-const NEW_ONES = "New answers show up here as people talk to goodbot.";
 const THUMBS = [{ action: "good" }, { action: "bad" }];
 
 export function card(answer, act) {
   const bar = new RatingBar({ buttons: THUMBS, act });
   bar.show(answer.said);
-  const place = `${placeName(answer.connector)} · ${answer.kind === "private" ? "private" : "shared"}`;
-  const version = answer.version ? `version ${answer.version}` : "base model";
-  const element = el("article", { class: "card", "aria-label": "Answer to rate" },
+  const place = say(answer.kind === "private" ? "page_private" : "page_shared", { place: placeName(answer.connector) });
+  const version = answer.version ? say("page_version", { version: String(answer.version) }) : say("page_base_model");
+  const element = el("article", { class: "card", "aria-label": say("page_answer_to_rate") },
     el("p", { class: "meta" }, el("span", { class: "badge" }, place),
       el("span", {}, when(answer.at)), el("span", {}, version)),
-    el("div", { class: "asked" }, el("h2", { class: "label" }, "Question"), el("div", { class: "words plain" }, answer.question)),
-    el("div", { class: "answered" }, el("h2", { class: "label" }, "Answer"), el("div", { class: "words" }, markdown(answer.answer))),
+    el("div", { class: "asked" }, el("h2", { class: "label" }, say("page_question")), el("div", { class: "words plain" }, answer.question)),
+    el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), el("div", { class: "words" }, markdown(answer.answer))),
     bar.element);
-  return { element, bar, summary: `Question: ${answer.question} Answer: ${answer.answer}` };
+  return { element, bar, summary: say("page_both", { question: answer.question, answer: answer.answer }) };
 }
 
 export function placeName(connector) {
-  return connector === "web" ? "Browser" : connector.charAt(0).toUpperCase() + connector.slice(1);
+  return connector === "web" ? say("page_browser") : connector.charAt(0).toUpperCase() + connector.slice(1);
 }
 
 // What stands there when no answer does: `skipped` were shown and not rated, `again()` shows them anew.
 export function nothing({ narrowed, skipped, again }) {
   if (skipped) {
-    const count = skipped === 1 ? "One answer" : `${skipped} answers`;
-    return empty(`${count} skipped`, NEW_ONES, button("Show them again", { class: "chip", onclick: again }));
+    return empty(say("page_skipped", { count: skipped }), say("page_new_ones"), button(say("page_show_again"), { class: "chip", onclick: again }));
   }
-  if (narrowed) return empty("Nothing matches", "Take a filter away to see more.");
-  return empty("All rated", NEW_ONES);
+  if (narrowed) return empty(say("page_no_match"), say("page_less_filters"));
+  return empty(say("page_all_rated"), say("page_new_ones"));
 }
 
 // To somebody who may not rate.
 export function notForYou() {
-  return empty("Only people that my owner has chosen can rate my answers", "You can chat with it.");
+  return empty(say("page_only_chosen"), say("page_can_chat"));
 }
 
 function empty(heading, words, more = null) {

@@ -2,6 +2,7 @@
 // Small pictures of figures, as SVG: a ring, and shares with their bands.
 
 import { el } from "/files/dom.js";
+import { figure, locale, say } from "/files/texts.js";
 
 function shape(tag, properties = {}, ...children) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -12,16 +13,16 @@ function shape(tag, properties = {}, ...children) {
 
 const RADIUS = 52;
 
-// `have` of `need`, as a ring that fills.
-export function ring(have, need, of) {
+// `have` of `need` ratings, as a ring that fills.
+export function ring(have, need) {
   const around = 2 * Math.PI * RADIUS;
   const filled = around * Math.min(1, need ? have / need : 0);
   const circle = (kind, more = {}) => shape("circle", { class: kind, cx: 64, cy: 64, r: RADIUS, ...more });
-  return shape("svg", { viewBox: "0 0 128 128", role: "img", "aria-label": `${have} of ${need} ${of}` },
+  return shape("svg", { viewBox: "0 0 128 128", role: "img", "aria-label": say("page_ring", { have, need }) },
     circle("ring-all"),
     filled ? circle("ring-done", { "stroke-dasharray": `${filled} ${around}`, transform: "rotate(-90 64 64)" }) : "",
-    shape("text", { class: "ring-have", x: 64, y: 68 }, String(have)),
-    shape("text", { class: "ring-need", x: 64, y: 88 }, `of ${need}`));
+    shape("text", { class: "ring-have", x: 64, y: 68 }, figure(have)),
+    shape("text", { class: "ring-need", x: 64, y: 88 }, say("page_ring_of", { need })));
 }
 
 const HIGH = 200;
@@ -31,12 +32,14 @@ const TOP = 12;
 const BOTTOM = 30;
 const LABEL = 52; // so wide is the name of a version, with space around it
 
+const shown = new Intl.NumberFormat(locale, { style: "percent" });
+
 export function percent(share) {
-  return `${Math.round(100 * share)}%`;
+  return shown.format(share);
 }
 
 export function versionName(version) {
-  return version ? `v${version}` : "base";
+  return version ? `v${version}` : say("page_base");
 }
 
 // The liked share of each version, `width` pixels wide; the band is where the true share lies, 95 times of 100.
@@ -60,7 +63,7 @@ export function shares(versions, width) {
     (versions.length - 1 - n) % every ? "" : shape("text", { class: one.active ? "chart-name active" : "chart-name", x: x(n), y: HIGH - 8 },
       versionName(one.version))));
   return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HIGH}`, width, height: HIGH, role: "img",
-    "aria-label": `Liked share of the rated answers: ${told}` }, ...lines, ...band, ...marks);
+    "aria-label": say("page_liked_shares", { told }) }, ...lines, ...band, ...marks);
 }
 
 // One share and where the true one lies; the figures stand beside it.
@@ -72,17 +75,18 @@ export function reach({ low, share, high }) {
     shape("circle", { class: "chart-point", cx: x(share), cy: 8, r: 4.5 }));
 }
 
-export const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+export const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric" });
 
 // The same in words and figures.
 export function sharesTable(versions) {
-  const heads = ["Version", "Made", "Liked", "Between"];
+  const heads = ["page_version_head", "page_made", "page_liked", "page_between"].map((key) => say(key));
+  const name = ({ version }) => (version ? versionName(version) : say("page_base_model"));
   const rows = [...versions].reverse().map((one) => el("tr", {},
-    el("th", { scope: "row" }, `${one.version ? versionName(one.version) : "base model"}${one.active ? " (answers)" : ""}`),
+    el("th", { scope: "row" }, one.active ? say("page_answers_mark", { version: name(one) }) : name(one)),
     el("td", {}, one.made_at ? day.format(new Date(1000 * one.made_at)) : "–"),
-    el("td", {}, `${percent(one.share)}, ${one.good} of ${one.rated}`),
-    el("td", {}, `${percent(one.low)} and ${percent(one.high)}`)));
-  return el("details", { class: "figures" }, el("summary", {}, "As a table"),
+    el("td", {}, say("page_share_of", { share: percent(one.share), good: one.good, rated: one.rated })),
+    el("td", {}, say("page_bounds", { low: percent(one.low), high: percent(one.high) }))));
+  return el("details", { class: "figures" }, el("summary", {}, say("page_as_table")),
     el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),
       el("tbody", {}, ...rows)));
 }

@@ -9,9 +9,9 @@ import { listen, ratingKeys, showHelp } from "/files/keys.js";
 import { Live, isAfter } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
 import { Sidebar } from "/files/sidebar.js";
+import { say } from "/files/texts.js";
 import { Thread } from "/files/thread.js";
 
-const AWAY = "goodbot cannot be reached. What you type is kept and sent when it is back.";
 const RECENT_MS = 12 * 3600 * 1000;
 
 class Chat {
@@ -40,7 +40,7 @@ class Chat {
     this.live = new Live({
       frame: (frame) => (this.#queued ? this.#queued.push(frame) : this.#frame(frame)),
       stale: () => this.#refresh(),
-      state: (open) => banner(open ? "" : AWAY),
+      state: (open) => banner(open ? "" : say("page_kept_until")),
       signedOut,
     }, me.n);
     await this.live.run();
@@ -98,7 +98,7 @@ class Chat {
   #frame(frame) {
     if (frame.conversations) {
       this.#list(frame);
-      if (frame.deleted) announce("The conversation is deleted.");
+      if (frame.deleted) announce(say("page_deleted"));
       return frame.deleted && frame.deleted === this.thread.id ? this.sidebar.begin() : undefined;
     }
     if (!isAfter(frame.n, this.#read) && !("receipt" in frame)) return undefined; // no state holds receipts
@@ -175,15 +175,15 @@ class Chat {
     const bar = () => this.thread.current?.bar;
     listen([
       ...ratingKeys(bar),
-      { keys: ["u"], does: "Undo my rating", run: () => bar()?.undo() },
-      { keys: ["s", "k"], does: "Skip to the previous answer", run: () => this.thread.select(-1) },
-      { keys: ["j"], does: "Next answer", run: () => this.thread.select(1) },
-      { keys: ["y"], does: "Copy the answer", run: () => this.thread.copy() },
-      { keys: ["/"], does: "Write", run: () => this.composer.focus() },
-      { keys: ["↑"], does: "In the empty message field: edit my last message" },
-      { keys: ["n"], does: "New conversation", run: () => this.sidebar.begin() },
-      { keys: ["Escape"], does: "Leave the message field; stop the answer", run: () => this.stop() },
-      { keys: ["?"], does: "These keys", run: showHelp },
+      { keys: ["u"], does: say("page_key_undo"), run: () => bar()?.undo() },
+      { keys: ["s", "k"], does: say("page_key_previous"), run: () => this.thread.select(-1) },
+      { keys: ["j"], does: say("page_key_next"), run: () => this.thread.select(1) },
+      { keys: ["y"], does: say("page_key_copy"), run: () => this.thread.copy() },
+      { keys: ["/"], does: say("page_key_write"), run: () => this.composer.focus() },
+      { keys: ["↑"], does: say("page_key_edit") },
+      { keys: ["n"], does: say("page_new_conversation"), run: () => this.sidebar.begin() },
+      { keys: ["Escape"], does: say("page_key_leave"), run: () => this.stop() },
+      { keys: ["?"], does: say("page_these_keys"), run: showHelp },
     ]);
   }
 }

@@ -2,6 +2,7 @@
 // Copying, also where the browser gives no page its clipboard: without https, or without permission.
 
 import { announce, button, el } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const SHOWN_MS = 2000;
 
@@ -29,11 +30,11 @@ function selected(text) {
 
 // `text()` is what is copied; the button says for a moment what came of it.
 export function copyButton(text, properties = {}) {
-  const node = button("Copy", { class: "quiet copy", ...properties, onclick: async () => {
-    const told = await copied(text()) ? "Copied" : "Could not copy";
+  const node = button(say("page_copy"), { class: "quiet copy", ...properties, onclick: async () => {
+    const told = say(await copied(text()) ? "page_copied" : "page_not_copied");
     node.textContent = told;
     announce(told);
-    setTimeout(() => { node.textContent = "Copy"; }, SHOWN_MS);
+    setTimeout(() => { node.textContent = say("page_copy"); }, SHOWN_MS);
   } });
   return node;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small helpers to build and find elements. Words go in as text, never as HTML.
 
+import { locale } from "/files/texts.js";
+
 export function el(tag, properties = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -26,6 +28,11 @@ export function latecomer(label, properties) {
   return node;
 }
 
+// Words, of which those in backticks are to be typed.
+export function coded(text) {
+  return text.split("`").map((part, at) => (at % 2 ? el("code", {}, part) : part));
+}
+
 export function emoji(sign) {
   return el("span", { "aria-hidden": "true", class: "sign" }, sign);
 }
@@ -44,8 +51,8 @@ export function isTyping(target) {
     && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
 
 export function when(ms) {
   const date = new Date(ms);

@@ -5,8 +5,9 @@ import { copyButton } from "/files/copy.js";
 import { announce, button, el, latecomer, when } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
+import { say } from "/files/texts.js";
 
-const NAMES = { you: "You", bot: "goodbot", news: "goodbot" };
+const NAMES = { you: say("page_you"), bot: "goodbot", news: "goodbot" };
 const AGAIN = "again:better"; // says nothing of what was wrong
 const GIVEN_UP_MS = 11 * 60 * 1000; // goodbot lets a question go after ten minutes
 
@@ -21,7 +22,7 @@ export class EntryView {
   constructor(entry, act, label) {
     this.#act = act;
     this.#label = label;
-    this.badge = el("span", { class: "badge", hidden: true }, "demo model");
+    this.badge = el("span", { class: "badge", hidden: true }, say("page_demo_model"));
     this.words = el("div", { class: "words" });
     this.note = el("p", { class: "note" });
     this.foot = el("div", { class: "foot" });
@@ -90,13 +91,13 @@ export class EntryView {
     this.copy = null;
     if (this.entry.by === "you") {
       const edit = () => this.#act({ edit: this.entry.text }, this);
-      return [button("Edit", { class: "quiet small edit", title: "Edit and send again (↑ in the empty field)", onclick: edit })];
+      return [button(say("page_edit"), { class: "quiet small edit", title: say("page_edit_how"), onclick: edit })];
     }
     if (this.entry.by !== "bot" || this.entry.state === "writing" || !this.entry.text) return [];
-    this.copy = copyButton(() => this.entry.text, { title: "Copy (y)" });
+    this.copy = copyButton(() => this.entry.text, { title: `${say("page_copy")} (y)` });
     if (!this.canBeRated) return [this.copy];
     const again = () => this.element.classList.contains("again") || this.#act({ press: AGAIN }, this);
-    return [this.copy, button("Try again", { class: "quiet rates", onclick: again })];
+    return [this.copy, button(say("page_try_again"), { class: "quiet rates", onclick: again })];
   }
 
   // What goodbot asks unasked: what comes of a press follows at the end.
@@ -109,24 +110,24 @@ export class EntryView {
   again(busy) {
     this.element.classList.toggle("again", busy);
     this.element.setAttribute("aria-busy", String(busy));
-    if (busy) announce("Another answer is on its way.");
+    if (busy) announce(say("page_on_its_way"));
   }
 }
 
 // What is shown for a question whose answer has not begun.
 export function thinking(entry) {
   if (Date.now() - entry.at > GIVEN_UP_MS) {
-    return el("p", { class: "note late" }, "No answer came. Ask again if you like.");
+    return el("p", { class: "note late" }, say("page_no_answer"));
   }
   return el("p", { class: "thinking" },
-    el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")), "goodbot is thinking…");
+    el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")), say("page_thinking"));
 }
 
 // A message that goodbot does not have yet.
 export function unsent(event, problem) {
-  const state = problem ? `Not sent yet. ${problem.message}` : "Sending…";
+  const state = problem ? say("page_not_sent", { why: problem.message }) : say("page_sending");
   return el("article", { class: "entry you unsent" },
-    el("h2", { class: "who" }, "You"),
+    el("h2", { class: "who" }, NAMES.you),
     el("div", { class: "words" }, event.say),
     el("p", { class: "note" }, state));
 }
@@ -135,14 +136,14 @@ export function unsent(event, problem) {
 export function commandNote(frame, press, dismiss) {
   return el("article", { class: "entry command", tabindex: "-1" },
     el("h2", { class: "who" }, frame.command ? `/rl ${frame.command}` : "goodbot",
-      button("Dismiss", { class: "quiet small dismiss", onclick: dismiss })),
+      button(say("page_dismiss"), { class: "quiet small dismiss", onclick: dismiss })),
     el("div", { class: "words" }, markdown(frame.receipt)),
     frame.offer.length ? choices(frame.offer, press) : null);
 }
 
 // Buttons of which one is pressed, and then none any more.
 function choices(offered, press) {
-  const row = el("div", { class: "offer-row", role: "group", "aria-label": "Choices" });
+  const row = el("div", { class: "offer-row", role: "group", "aria-label": say("page_choices") });
   for (const one of offered) {
     row.append(latecomer(one.label, { class: "chip small", onclick: () => { row.remove(); press(one.action); } }));
   }

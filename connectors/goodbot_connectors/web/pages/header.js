@@ -2,14 +2,15 @@
 // What all signed-in pages have at the top: the other pages, who this is, signing out, and a line about the connection.
 
 import { post } from "/files/api.js";
-import { announce, button, el, find } from "/files/dom.js";
+import { announce, button, coded, el, find } from "/files/dom.js";
 import "/files/install.js";
+import { say } from "/files/texts.js";
 
 // `me` is what `/api/me` says.
 export function showUser(me) {
   const name = find("#user");
   name.textContent = me.user;
-  name.title = `Signed in as ${me.user}`;
+  name.title = say("page_signed_in", { user: me.user });
   name.before(themeSwitch());
   const may = { talks: true, rates: me.rates, owns: me.commands.some(({ name }) => name === "adapters") };
   document.body.classList.toggle("talker", !may.rates); // nothing is shown of what would be refused
@@ -21,29 +22,30 @@ export function showUser(me) {
     try {
       await post("/api/logout");
     } catch {
-      return banner("goodbot cannot be reached: you are still signed in. Try again in a moment.");
+      return banner(say("page_not_out"));
     }
     sessionStorage.clear();
     return location.assign("/login");
   });
 }
 
-// Path, name, and who sees it. The first few stand in the header, the others in the menu “More”.
-const PAGES = [["/", "Chat", "talks"], ["/rate", "To rate", "rates"], ["/progress", "Progress", "talks"], ["/versions", "Versions", "owns"]];
-const MORE = [["/ratings", "Rated answers", "rates"], ["/people", "People", "owns"], ["/notes", "Notes", "rates"],
-  ["/report", "Report", "owns"], ["/activity", "Activity", "owns"], ["/settings", "Settings", "owns"]];
+// Path, the key of its name, and who sees it. The first few stand in the header, the others in the menu “More”.
+const PAGES = [["/", "page_chat", "talks"], ["/rate", "page_to_rate", "rates"], ["/progress", "page_progress", "talks"],
+  ["/versions", "page_versions", "owns"]];
+const MORE = [["/ratings", "page_rated_answers", "rates"], ["/people", "page_people", "owns"], ["/notes", "page_notes", "rates"],
+  ["/report", "page_report", "owns"], ["/activity", "page_activity", "owns"], ["/settings", "page_settings", "owns"]];
 
 function showPages(may) {
   const links = (pages) => pages.filter(([, , who]) => may[who]).map(([path, name]) => (
-    el("a", { href: path, "aria-current": path === location.pathname && "page" }, name)));
+    el("a", { href: path, "aria-current": path === location.pathname && "page" }, say(name))));
   const more = links(MORE);
-  find("nav[aria-label=Pages]").replaceChildren(...links(PAGES), more.length ? menu(more) : "");
+  find(".top nav").replaceChildren(...links(PAGES), more.length ? menu(more) : "");
 }
 
 function menu(links) {
   const list = el("ul", { id: "more-pages", hidden: true }, ...links.map((link) => el("li", {}, link)));
   const here = links.some((link) => link.hasAttribute("aria-current"));
-  const opener = button("More", { class: here && "here", "aria-label": "More pages", "aria-expanded": "false", "aria-controls": list.id });
+  const opener = button(say("page_more"), { class: here && "here", "aria-label": say("page_more_pages"), "aria-expanded": "false", "aria-controls": list.id });
   const open = (on) => {
     list.hidden = !on;
     opener.setAttribute("aria-expanded", String(on));
@@ -63,7 +65,7 @@ function menu(links) {
 }
 
 // Light, dark, or as the system has it (`theme.js`).
-const THEMES = [["auto", "◐", "as the system"], ["light", "☀", "light"], ["dark", "☾", "dark"]];
+const THEMES = [["auto", "◐", "page_colours_auto"], ["light", "☀", "page_colours_light"], ["dark", "☾", "page_colours_dark"]];
 
 function themeSwitch() {
   const sign = el("span", { "aria-hidden": "true" });
@@ -71,7 +73,7 @@ function themeSwitch() {
   let at = THEMES.findIndex(([name]) => name === document.documentElement.dataset.chosen);
   const show = () => {
     sign.textContent = THEMES[at][1];
-    node.title = `Colours: ${THEMES[at][2]}`;
+    node.title = say(THEMES[at][2]);
     node.setAttribute("aria-label", node.title);
   };
   node.addEventListener("click", () => {
@@ -98,25 +100,24 @@ export function showLearning(text) {
   const place = find("#learning");
   place.hidden = !text;
   place.textContent = text;
-  place.title = text ? `goodbot is training: ${text}` : "";
+  place.title = text ? say("page_training", { what: text }) : "";
 }
 
 export function signedOut() {
   const before = Boolean(find("#user").textContent); // else nobody has been here
-  leave(before ? "You are signed out" : "Sign in to goodbot",
-    before ? el("p", {}, "What you typed and goodbot does not have yet is kept in this tab.") : null,
-    el("p", {}, "For a link to sign in, run ", el("code", {}, "goodbot web"), " in a terminal, or type ",
-      el("code", {}, "/rl web"), " to the bot in a private chat."),
-    el("p", {}, el("a", { class: "primary as-button", href: "/login" }, "I have a link or a code")));
+  leave(say(before ? "page_are_out" : "page_sign_in_first"),
+    before ? el("p", {}, say("page_kept_here")) : null,
+    el("p", {}, ...coded(say("page_get_link"))),
+    el("p", {}, el("a", { class: "primary as-button", href: "/login" }, say("page_have_link"))));
 }
 
 // All that was stored of somebody is deleted, by their own word or an owner's.
 export function forgotten() {
   sessionStorage.clear();
   for (const key of Object.keys(localStorage).filter((one) => /^(?:views|tells) /.test(one))) localStorage.removeItem(key);
-  leave("You are forgotten",
-    el("p", {}, "What was stored of you here is deleted: your words, the answers to them, your ratings."),
-    el("p", {}, "You are signed out. Backups that were made before still hold it until the owner deletes them."));
+  leave(say("page_forgotten"),
+    el("p", {}, say("page_forgotten_what")),
+    el("p", {}, say("page_forgotten_backups")));
 }
 
 function leave(heading, ...words) {

@@ -2,6 +2,7 @@
 // The keyboard: one letter each, wherever nothing is being typed; `?` shows them all.
 
 import { el, find, isTyping } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 // `table`: rows of { key, does, run }; keys with the same words stand in one row of the help.
 export function listen(table) {
@@ -44,7 +45,7 @@ function help(table) {
   find(".keys", dialog).replaceChildren(...rows);
   const box = el("input", { type: "checkbox", onchange: () => localStorage.setItem(OFF, box.checked ? "" : "off") });
   box.checked = !off();
-  find(".keys", dialog).after(el("label", { class: "switch" }, box, "Use these keys in this browser"));
+  find(".keys", dialog).after(el("label", { class: "switch" }, box, say("page_use_keys")));
   find(".close", dialog).addEventListener("click", () => dialog.close());
   for (const opener of document.querySelectorAll("[data-help]")) {
     opener.addEventListener("click", () => dialog.showModal());
@@ -58,10 +59,10 @@ export function showHelp() {
 // The rows that chat and inbox share: `bar()` gives the RatingBar that is meant, if there is one.
 export function ratingKeys(bar) {
   return [
-    { keys: ["g"], does: "Good", run: () => bar()?.thumb(1) },
-    { keys: ["b"], does: "Bad", run: () => bar()?.thumb(-1) },
-    { keys: ["1", "2", "3", "4", "5"], does: "Give 1 to 5 stars", run: (key) => bar()?.star(Number(key)) },
-    { keys: ["c"], does: "Say why", run: () => bar()?.write("comment") },
-    { keys: ["e"], does: "Write a better answer", run: () => bar()?.write("better") },
+    { keys: ["g"], does: say("page_good"), run: () => bar()?.thumb(1) },
+    { keys: ["b"], does: say("page_bad"), run: () => bar()?.thumb(-1) },
+    { keys: ["1", "2", "3", "4", "5"], does: say("page_key_stars"), run: (key) => bar()?.star(Number(key)) },
+    { keys: ["c"], does: say("page_say_why"), run: () => bar()?.write("comment") },
+    { keys: ["e"], does: say("page_key_better"), run: () => bar()?.write("better") },
   ];
 }

@@ -4,6 +4,7 @@
 
 import { copyButton } from "/files/copy.js";
 import { el } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]{1,300})\]\(([^\s()]{1,2000})\)|https?:\/\/[^\s<>"'`*[\]]{1,2000}/g;
 const FENCE = /^ {0,3}(`{3,8})\s*([\w+#.-]{0,20})[^`]*$/;
@@ -83,7 +84,7 @@ function table([heads, below, ...rows]) {
   const row = (line, tag) => el("tr", {}, ...cells(line).slice(0, sides.length)
     .map((words, n) => el(tag, { class: sides[n], scope: tag === "th" && "col" }, ...inline(words))));
   // Scrolls on its own, so it must be reached by the keyboard.
-  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Table" }, el("table", {},
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": say("page_table") }, el("table", {},
     el("thead", {}, row(heads, "th")), el("tbody", {}, ...rows.map((line) => row(line, "td")))));
 }
 
@@ -117,10 +118,10 @@ function list(lines) {
 
 function code(text, language) {
   const node = el("div", { class: "code" });
-  const head = el("div", { class: "code-head" }, el("span", {}, language || "code"),
+  const head = el("div", { class: "code-head" }, el("span", {}, language || say("page_code_of")),
     copyButton(() => text, { class: "quiet small" }));
   // Scrolls on its own, so it must be reached by the keyboard.
-  node.append(head, el("pre", { tabindex: "0", role: "region", "aria-label": "Code" }, el("code", {}, text)));
+  node.append(head, el("pre", { tabindex: "0", role: "region", "aria-label": say("page_code") }, el("code", {}, text)));
   return node;
 }
 

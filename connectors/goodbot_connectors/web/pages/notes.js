@@ -4,6 +4,7 @@
 import { get, persistently, post, signedIn } from "/files/api.js";
 import { announce, button, el, find } from "/files/dom.js";
 import { banner, showUser, signedOut } from "/files/header.js";
+import { listed, say } from "/files/texts.js";
 
 async function change(told, note, what, text = "") {
   try {
@@ -18,38 +19,38 @@ async function change(told, note, what, text = "") {
 }
 
 function edit(note, item) {
-  const field = el("input", { type: "text", value: note.text, maxlength: "400", "aria-label": "The line in your words" });
+  const field = el("input", { type: "text", value: note.text, maxlength: "400", "aria-label": say("page_note_field") });
   const save = (event) => {
     event.preventDefault();
-    return change("Saved.", note, "edit", field.value);
+    return change(say("page_note_saved"), note, "edit", field.value);
   };
   item.replaceChildren(el("form", { class: "words", onsubmit: save }, field, el("div", { class: "row" },
-    el("button", { class: "primary small", type: "submit" }, "Save"),
-    button("Cancel", { class: "quiet small", onclick: () => item.replaceWith(line(note)) }))));
+    el("button", { class: "primary small", type: "submit" }, say("page_save")),
+    button(say("page_cancel"), { class: "quiet small", onclick: () => item.replaceWith(line(note)) }))));
   field.focus();
 }
 
 function rests(note) {
-  const count = `${note.ratings} rating${note.ratings === 1 ? "" : "s"}`;
-  return [note.used ? note.learnt ? "learnt" : "" : "off", note.edited ? "in your words" : `from ${count}`, note.shared ? "for others, too" : ""]
-    .filter(Boolean).join(", ");
+  const state = note.learnt ? say("page_note_learnt") : "";
+  const from = note.edited ? say("page_note_yours") : say("page_note_from", { count: note.ratings });
+  return listed(note.used ? state : say("page_note_off"), from, note.shared ? say("page_note_shared") : "");
 }
 
 function line(note) {
   const item = el("li", { class: "card" });
-  const turn = note.used && !note.learnt ? ["Switch off", "off", "Off."] : ["Switch on", "on", "On."];
+  const turn = note.used && !note.learnt ? ["page_switch_off", "off", "page_is_off"] : ["page_switch_on", "on", "page_is_on"];
   item.append(el("p", { class: "words" }, note.text), el("p", { class: "meta" }, rests(note)), el("div", { class: "row" },
-    note.shared ? null : button("Edit", { class: "chip small", onclick: () => edit(note, item) }),
-    button(turn[0], { class: "chip small", onclick: () => change(turn[2], note, turn[1]) }),
-    button("Delete", { class: "quiet small", onclick: () => change("Deleted.", note, "delete") })));
+    note.shared ? null : button(say("page_edit"), { class: "chip small", onclick: () => edit(note, item) }),
+    button(say(turn[0]), { class: "chip small", onclick: () => change(say(turn[2]), note, turn[1]) }),
+    button(say("page_delete"), { class: "quiet small", onclick: () => change(say("page_note_deleted"), note, "delete") })));
   return item;
 }
 
 function show(notes) {
   find("#notes").replaceChildren(notes.length
     ? el("ul", { class: "lines" }, ...notes.map(line))
-    : el("div", { class: "nothing" }, el("h2", {}, "No notes"),
-      el("p", {}, "Call an answer bad, and say why with a button under it.")));
+    : el("div", { class: "nothing" }, el("h2", {}, say("page_no_notes")),
+      el("p", {}, say("page_no_notes_how"))));
 }
 
 async function run() {

@@ -7,6 +7,7 @@ import { banner, showUser, signedOut } from "/files/header.js";
 import { Live } from "/files/live.js";
 import { markdown } from "/files/markdown.js";
 import { Outbox } from "/files/outbox.js";
+import { say } from "/files/texts.js";
 
 const PLACE = "news"; // the conversation in which goodbot speaks unasked: there a training is told to its end
 const LOOK_MS = 15_000;
@@ -37,7 +38,7 @@ export class Page {
       frame: (frame) => this.#frame(frame),
       learning: () => this.look(TRAINING_MS),
       stale: () => this.look(),
-      state: (open) => banner(open ? "" : "goodbot cannot be reached. Trying again…"),
+      state: (open) => banner(open ? "" : say("page_away")),
       signedOut,
     }, me.n).run();
   }
@@ -83,7 +84,7 @@ export class Page {
     const id = randomId();
     this.#told.set(id, place);
     if (place.contains(from)) place.focus(); // the button that was pressed goes
-    place.replaceChildren(el("p", { class: "count waiting" }, "One moment …"));
+    place.replaceChildren(el("p", { class: "count waiting" }, say("page_moment")));
     try {
       const { outcome, text } = await this.outbox.add({ id, in: PLACE, ...event });
       if (outcome !== "accepted") tell(place, text);

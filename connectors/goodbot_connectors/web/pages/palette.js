@@ -3,6 +3,7 @@
 // page: nothing is sent.
 
 import { announce, el, find } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const SHOWN = 8;
 
@@ -51,8 +52,8 @@ export class Palette {
   }
 
   #typed() {
-    const pages = [...document.querySelectorAll("nav[aria-label=Pages] a:not([aria-current])")]
-      .map((link) => ({ name: link.pathname.slice(1), usage: "", summary: `To the page “${link.textContent}”`, href: link.href }));
+    const pages = [...document.querySelectorAll(".top nav a:not([aria-current])")]
+      .map((link) => ({ name: link.pathname.slice(1), usage: "", summary: say("page_to_page", { page: link.textContent }), href: link.href }));
     const typed = /^\/(?:rl\s+)?(\S*)$/i.exec(this.#area.value)?.[1]?.toLowerCase();
     const begins = (one) => one.name.startsWith(typed);
     this.#found = typed === undefined ? [] : [
@@ -70,7 +71,7 @@ export class Palette {
     this.#list.replaceChildren(...this.#found.map((one, at) => el("li", { role: "option", id: `command-${at}` },
       el("code", {}, `/${one.href ? "" : "rl "}${one.name}${one.usage && " "}${one.usage}`), el("span", {}, one.summary))));
     this.#mark(-1);
-    if (this.#found.length) announce(this.#found.length === 1 ? "1 command" : `${this.#found.length} commands`);
+    if (this.#found.length) announce(say("page_commands_found", { count: this.#found.length }));
   }
 
   #mark(at) {

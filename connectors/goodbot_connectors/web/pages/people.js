@@ -5,13 +5,15 @@
 import { get } from "/files/api.js";
 import { placeName } from "/files/card.js";
 import { percent } from "/files/chart.js";
-import { announce, button, el, find } from "/files/dom.js";
+import { announce, button, coded, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { Page } from "/files/page.js";
+import { locale, say } from "/files/texts.js";
 
-const ROLES = [["owner", "Owner"], ["rater", "Rater"], ["talker", "Talker"], ["", "No role"]];
-const SURE = { owner: "Yes, they may do everything", "": "Yes, take the role away" };
-const DISAGREES = { own: "Disagrees with own older ratings", others: "Disagrees with other raters" };
+const ROLES = [["owner", "page_is_owner"], ["rater", "page_is_rater"], ["talker", "page_is_talker"], ["", "page_no_role"]];
+const SURE = { owner: ["page_sure_owner", "page_sure_owner_asks"], "": ["page_sure_none", "page_sure_none_asks"] };
+const DISAGREES = { own: "page_disagrees_own", others: "page_disagrees_others" };
+const kappas = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const AGAIN_MS = 500; // the second half of a double click was not meant for the question
 
 class People extends Page {
@@ -36,7 +38,7 @@ class People extends Page {
   }
 
   async load() {
-    if (!this.may.has("people")) return find("#count").replaceChildren("Owners of this bot see its people here.");
+    if (!this.may.has("people")) return find("#count").replaceChildren(say("page_people_owners"));
     const asked = ++this.#asked;
     const query = this.#query();
     const pages = [await get("/api/people", query)];
@@ -49,11 +51,11 @@ class People extends Page {
     this.#stand("#asking", asking.map(({ who }) => `asks ${who}`), () => el("li", { class: "person asks" }, el("p", { class: "who" }), el("div", { class: "row" }), toldPlace()));
     for (const one of asking) this.part(`#${this.#places.get(`asks ${one.who}`).id}`, one, () => this.#ask(one));
     find("#requests").hidden = !find("#asking").children.length;
-    find("#asking-more").textContent = ask > asking.length ? `${ask - asking.length} more wait behind these.` : "";
+    find("#asking-more").textContent = ask > asking.length ? say("page_more_wait", { count: ask - asking.length }) : "";
     this.#stand("#list", people.map(({ id }) => id), () => el("li", { class: "person" },
       el("details", {}, el("summary", {}, el("span", { class: "head" })), el("div", { class: "more" }), toldPlace())));
     for (const one of people) this.part(`#${this.#places.get(one.id).id}`, one, () => this.#draw(one));
-    find("#count").textContent = count ? `${count} ${count === 1 ? "person" : "people"}` : "Nobody matches.";
+    find("#count").textContent = count ? say("page_people_count", { count }) : say("page_nobody");
     find("#more").hidden = !pages.at(-1).after;
     return undefined;
   }
@@ -115,10 +117,9 @@ class People extends Page {
 
   #ask({ who, name }) {
     const place = this.#places.get(`asks ${who}`);
-    find(".who", place).replaceChildren(name ? el("strong", {}, `“${name}”`) : "", name ? ` (${who})` : el("strong", {}, who),
-      " wants to talk to me, and may not. Who may rate also teaches me.");
-    find(".row", place).replaceChildren(this.#command("May talk", `people grant talker ${who}`),
-      this.#command("May rate", `people grant rater ${who}`), this.#command("No", `people refuse ${who}`));
+    find(".who", place).replaceChildren(name ? say("page_wants_named", { name, who }) : say("page_wants", { who }));
+    find(".row", place).replaceChildren(this.#command(say("page_may_talk"), `people grant talker ${who}`),
+      this.#command(say("page_may_rate"), `people grant rater ${who}`), this.#command(say("page_no"), `people refuse ${who}`));
   }
 
   #draw(one) {
@@ -127,38 +128,37 @@ class People extends Page {
     place.classList.toggle("turned", Object.keys(one.alarms).length > 0);
     find(".head", place).replaceChildren(
       el("strong", {}, names.join(", ")),
-      el("span", { class: `badge ${one.role}` }, ROLES.find(([role]) => role === one.role)[1]),
-      one.you ? el("span", { class: "badge" }, "You") : "",
-      ...Object.keys(one.alarms).map((against) => el("span", { class: "badge turned" }, DISAGREES[against])),
+      el("span", { class: `badge ${one.role}` }, say(ROLES.find(([role]) => role === one.role)[1])),
+      one.you ? el("span", { class: "badge" }, say("page_you")) : "",
+      ...Object.keys(one.alarms).map((against) => el("span", { class: "badge turned" }, say(DISAGREES[against]))),
       el("span", { class: "meta" }, [
         [...new Set(names.map((who) => placeName(who.split(":")[0])))].join(", "), ...one.groups,
-        counted(one.ratings, "rating"),
-        one.taught ? `${shareOf(one.taught)} of what I learnt` : "",
-        one.agreement ? `agreement ${one.agreement.kappa.toFixed(2)}` : "",
+        one.ratings && say("page_ratings_count", { count: one.ratings }),
+        one.taught ? learntFrom(one.taught) : "",
+        one.agreement ? say("page_agreement", { kappa: kappas.format(one.agreement.kappa) }) : "",
       ].filter(Boolean).join(" · ")));
     find(".more", place).replaceChildren(
-      ...Object.values(one.alarms).map((told) => el("p", { class: "alarm" }, `${told} It may be a change of mind, or an account in other hands.`)),
-      one.agreement ? el("p", {}, `Of ${one.agreement.answers} answers that others rated too, they agree with most of the others: `
-        + `${one.agreement.kappa.toFixed(2)} (Cohen’s kappa). 1 means always, 0 as often as by chance.`) : "",
+      ...Object.values(one.alarms).map((told) => el("p", { class: "alarm" }, say("page_alarm", { told }))),
+      one.agreement ? el("p", {}, say("page_agreement_how", { answers: one.agreement.answers, kappa: kappas.format(one.agreement.kappa) })) : "",
       ...one.accounts.map((account) => this.#account(account)),
       el("div", { class: "row" }, ...this.#buttons(one)));
   }
 
   #account({ who, role, granted, grants, unlink }) {
-    const parts = [el("strong", { class: "who" }, who), el("span", { class: "count" }, granted.join(" ") || "It has no role.")];
+    const parts = [el("strong", { class: "who" }, who), el("span", { class: "count" }, granted.join(" ") || say("page_has_no_role"))];
     if (grants) parts.push(this.#roles(who, role));
-    if (unlink.startsWith("/rl ")) parts.push(el("div", { class: "row" }, this.#command("Unlink this account", unlink.slice(4))));
-    else if (unlink) parts.push(el("p", { class: "count" }, "To part it from the others, run ", el("code", {}, unlink), " at the machine."));
+    if (unlink.startsWith("/rl ")) parts.push(el("div", { class: "row" }, this.#command(say("page_unlink"), unlink.slice(4))));
+    else if (unlink) parts.push(el("p", { class: "count" }, ...coded(say("page_unlink_how", { command: unlink }))));
     return el("div", { class: "account" }, ...parts);
   }
 
   #roles(who, now) {
-    const choice = el("select", {}, ...ROLES.map(([role, label]) => el("option", { value: role, selected: role === now }, label)));
-    const change = el("button", { type: "submit", class: "chip small", disabled: true }, "Change");
+    const choice = el("select", {}, ...ROLES.map(([role, label]) => el("option", { value: role, selected: role === now }, say(label))));
+    const change = el("button", { type: "submit", class: "chip small", disabled: true }, say("page_change"));
     let since = 0;
     choice.addEventListener("change", () => {
       since = 0;
-      change.textContent = "Change";
+      change.textContent = say("page_change");
       change.disabled = choice.value === now;
     });
     const take = (event) => {
@@ -167,21 +167,21 @@ class People extends Page {
       if (choice.value === now || (since && event.timeStamp - since < AGAIN_MS)) return;
       if (sure && !since) {
         since = event.timeStamp;
-        change.textContent = sure;
-        announce(`${sure}?`);
+        change.textContent = say(sure[0]);
+        announce(say(sure[1]));
         return;
       }
       this.do({ say: `/rl people ${choice.value ? `grant ${choice.value}` : "revoke"} ${who}` }, change);
     };
-    return el("form", { onsubmit: take }, el("label", {}, el("span", { class: "label" }, "Role"), choice), change);
+    return el("form", { onsubmit: take }, el("label", {}, el("span", { class: "label" }, say("page_role")), choice), change);
   }
 
   #buttons({ accounts: [{ who }], you, ratings, left_out: leftOut }) {
     return [
-      ratings || leftOut ? el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ person: who })}` }, "Their ratings") : "",
-      ratings ? this.#command("Leave out what they rated", `rollback person ${who}`) : "",
-      leftOut ? this.#command("Count it again", `rollback person ${who} never`) : "",
-      this.#command(you ? "Forget me" : "Forget them", `forget ${you ? "me" : who}`),
+      ratings || leftOut ? el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ person: who })}` }, say("page_their_ratings")) : "",
+      ratings ? this.#command(say("page_leave_out_theirs"), `rollback person ${who}`) : "",
+      leftOut ? this.#command(say("page_count_again"), `rollback person ${who} never`) : "",
+      this.#command(say(you ? "page_forget_me" : "page_forget_them"), `forget ${you ? "me" : who}`),
     ];
   }
 }
@@ -190,12 +190,8 @@ function toldPlace() {
   return el("div", { class: "told", role: "status", tabindex: "-1" });
 }
 
-function counted(count, what) {
-  return count ? `${count} ${what}${count === 1 ? "" : "s"}` : "";
-}
-
-function shareOf(part) {
-  return part < 0.01 ? "under 1%" : percent(part);
+function learntFrom(part) {
+  return part < 0.01 ? say("page_of_learnt_few", { share: percent(0.01) }) : say("page_of_learnt", { share: percent(part) });
 }
 
 new People().start();

@@ -6,6 +6,7 @@ import { percent, ring, shares, sharesTable } from "/files/chart.js";
 import { el, find } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
+import { listed, say } from "/files/texts.js";
 
 const BUTTONS = {
   train: "train", resume: "resume", pause: "pause", cancel: "train stop",
@@ -32,15 +33,15 @@ class Progress extends Page {
   }
 
   #round({ ratings, needed, next, paused, begun, training }) {
-    find("#ring").replaceChildren(ring(ratings, needed, "ratings"));
-    find("#round-title").textContent = training ? "A training goes on" : "The next training";
-    find("#next").replaceChildren(markdown(training ? "What you rate now counts for the training after this one." : next));
+    find("#ring").replaceChildren(ring(ratings, needed));
+    find("#round-title").textContent = say(training ? "page_training_on" : "page_next_training");
+    find("#next").replaceChildren(markdown(training ? say("page_rate_for_next") : next));
     find("#live").hidden = !training;
     find("#round .waiting")?.remove(); // of a training that has begun no more is told here
     if (training) {
       const { doing, step, steps, left } = training;
       const share = steps ? percent(step / steps) : "";
-      find("#live-words").textContent = [doing, share, left].filter(Boolean).join(", ");
+      find("#live-words").textContent = listed(doing, share, left);
       if (steps) find("#done").value = step / steps;
       else find("#done").removeAttribute("value");
     }
@@ -56,9 +57,9 @@ class Progress extends Page {
   #learnt({ version, told, pinned, pairs }) {
     this.version = version;
     find("#lesson").replaceChildren(
-      version ? el("p", { class: "meta" }, el("span", { class: "badge" }, `Version ${version}`), pinned ? "kept: no newer version answers" : "") : "",
+      version ? el("p", { class: "meta" }, el("span", { class: "badge" }, say("page_version_badge", { version: String(version) })), pinned ? say("page_kept_version") : "") : "",
       el("p", {}, told),
-      version ? "" : el("p", { class: "count" }, "After a training you read here what has changed in the answers."),
+      version ? "" : el("p", { class: "count" }, say("page_learnt_later")),
       ...pairs.map(pairOf));
     this.#offer("keep", "adapters", version && !pinned);
     this.#offer("let-go", "adapters", pinned);
@@ -73,10 +74,10 @@ class Progress extends Page {
     const [focused, open] = [place.contains(document.activeElement), find("details[open]", place)];
     place.replaceChildren(...(versions.length ? [
       shares(versions, Math.max(240, place.clientWidth)),
-      el("p", { class: "count" }, "How many of the rated answers were good, version by version. The more ratings, the narrower the band."),
+      el("p", { class: "count" }, say("page_liked_how")),
       sharesTable(versions)] : [
-      el("p", {}, "No answer is rated yet."),
-      el("p", { class: "count" }, "Rate some answers: here you see which version people like best.")]));
+      el("p", {}, say("page_none_rated")),
+      el("p", { class: "count" }, say("page_rate_some"))]));
     if (open) find("details", place).open = true;
     if (focused) find("summary", place)?.focus();
   }
@@ -87,8 +88,8 @@ class Progress extends Page {
 }
 
 function pairOf({ prompt, before, after }) {
-  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words plain" }, text || "(empty)"));
-  return el("article", { class: "pair" }, el("h3", {}, prompt), el("dl", {}, answer("Before", before), answer("Now", after)));
+  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words plain" }, text || say("page_empty")));
+  return el("article", { class: "pair" }, el("h3", {}, prompt), el("dl", {}, answer(say("page_before"), before), answer(say("page_now"), after)));
 }
 
 // The one button that most people want next stands out.

@@ -11,6 +11,7 @@ import { Live } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
 import { Queued } from "/files/queued.js";
 import { Tell } from "/files/tell.js";
+import { say } from "/files/texts.js";
 
 const LOOK_MS = 15_000; // so often it is asked whether there are new ones, once all have been seen
 const PLACE = "inbox"; // the conversation that what is done here belongs to: none that is shown
@@ -39,11 +40,11 @@ class Inbox {
     find("#undo").addEventListener("click", () => this.undo());
     listen([
       ...ratingKeys(() => this.bar),
-      { keys: ["s", "j"], does: "Skip to the next answer", run: () => this.step(1) },
-      { keys: ["k"], does: "Previous answer", run: () => this.step(-1) },
-      { keys: ["u"], does: "Undo my last rating", run: () => this.undo() },
-      { keys: ["/"], does: "Search", run: () => find("#text").focus() },
-      { keys: ["?"], does: "These keys", run: showHelp },
+      { keys: ["s", "j"], does: say("page_key_skip"), run: () => this.step(1) },
+      { keys: ["k"], does: say("page_key_back"), run: () => this.step(-1) },
+      { keys: ["u"], does: say("page_key_undo_last"), run: () => this.undo() },
+      { keys: ["/"], does: say("page_search"), run: () => find("#text").focus() },
+      { keys: ["?"], does: say("page_these_keys"), run: showHelp },
     ]);
     showUser(me);
     this.#progress();
@@ -123,7 +124,7 @@ class Inbox {
     find("#back").disabled = this.#at === 0;
     find("#skip").disabled = !answer;
     const left = this.#answers.length - this.#at;
-    find("#count").textContent = answer ? `${left}${this.#more ? " or more" : ""} left` : "";
+    find("#count").textContent = answer ? say(this.#more ? "page_left_or_more" : "page_left", { count: left }) : "";
     if (!answer) {
       this.bar = null;
       const skipped = this.#answers.filter(({ said }) => !said.thumb && !said.stars).length;
@@ -136,7 +137,7 @@ class Inbox {
     place.replaceChildren(shown.element);
     if (inside) place.focus({ preventScroll: true }); // the button that had the focus is gone
     if (place.getBoundingClientRect().top < 0) place.scrollIntoView();
-    announce(`${shown.summary}`);
+    announce(shown.summary);
   }
 
   // What was done at an answer. A rating moves on at once; its receipt follows below.
@@ -210,7 +211,7 @@ class Inbox {
   #sent(problem) {
     if (problem?.status === 401) return signedOut();
     const left = this.outbox?.waiting.length || 0;
-    if (problem) return banner(`${problem.message} ${left} kept here, sent when goodbot is back.`);
+    if (problem) return banner(say("page_kept_unsent", { why: problem.message, count: left }));
     return banner("");
   }
 }

@@ -3,10 +3,11 @@
 // It shows what `said` says, and tells `act(event)` what was pressed.
 
 import { button, el, emoji, find, latecomer } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const THUMBS = [
-  { action: "good", sign: "👍", label: "Good", value: 1 },
-  { action: "bad", sign: "👎", label: "Bad", value: -1 },
+  { action: "good", sign: "👍", label: say("page_good"), value: 1 },
+  { action: "bad", sign: "👎", label: say("page_bad"), value: -1 },
 ];
 const MOST = 5;
 
@@ -27,7 +28,7 @@ export class RatingBar {
   }
 
   #build(tools) {
-    const row = el("div", { class: "rating-row", role: "group", "aria-label": "Rate this answer" });
+    const row = el("div", { class: "rating-row", role: "group", "aria-label": say("page_rate_this") });
     for (const thumb of THUMBS) {
       const node = button(thumb.label, {
         class: `chip ${thumb.action}`, "aria-pressed": "false", title: `${thumb.label} (${thumb.action[0]})`,
@@ -36,9 +37,9 @@ export class RatingBar {
       this.#buttons.push({ ...thumb, node });
       row.append(node);
     }
-    this.stars = el("span", { class: "stars", role: "group", "aria-label": "Stars" });
+    this.stars = el("span", { class: "stars", role: "group", "aria-label": say("page_stars") });
     for (let count = 1; count <= MOST; count += 1) {
-      const label = count === 1 ? "1 star" : `${count} stars`;
+      const label = say("page_star", { stars: count });
       const node = button("", {
         class: "star", "aria-pressed": "false", "aria-label": label, title: `${label} (${count})`,
         onclick: () => this.star(count),
@@ -46,13 +47,13 @@ export class RatingBar {
       this.#stars.push(node);
       this.stars.append(node);
     }
-    this.toggle = button("Stars", {
+    this.toggle = button(say("page_stars"), {
       class: "quiet", "aria-expanded": "false", onclick: () => this.#openStars(!this.#starsOpen),
     }, emoji("☆"));
-    this.why = button("Say why", { class: "quiet", title: "Say why (c)", "aria-expanded": "false", onclick: () => this.write("comment") });
-    this.better = button("Better answer", { class: "quiet", title: "Better answer (e)", "aria-expanded": "false", onclick: () => this.write("better") });
-    this.back = button("Undo", { class: "quiet", title: "Undo (u)", onclick: () => this.undo() });
-    const more = button("More", { class: "quiet more", "aria-expanded": "false", onclick: () => {
+    this.why = button(say("page_say_why"), { class: "quiet", title: `${say("page_say_why")} (c)`, "aria-expanded": "false", onclick: () => this.write("comment") });
+    this.better = button(say("page_better_answer"), { class: "quiet", title: `${say("page_better_answer")} (e)`, "aria-expanded": "false", onclick: () => this.write("better") });
+    this.back = button(say("page_undo"), { class: "quiet", title: `${say("page_undo")} (u)`, onclick: () => this.undo() });
+    const more = button(say("page_more"), { class: "quiet more", "aria-expanded": "false", onclick: () => {
       more.setAttribute("aria-expanded", String(this.element.classList.toggle("unfolded")));
     } });
     row.append(more, this.toggle, this.stars, this.why, this.better, ...tools, this.back);
@@ -90,13 +91,12 @@ export class RatingBar {
       node.classList.toggle("lit", index < (said.stars || 0));
     });
     if (said.stars) this.#openStars(true);
-    const words = [said.comment && "your reason", said.better && "your better answer"].filter(Boolean);
     this.element.classList.toggle("said", Object.keys(said).length > 0);
     this.why.classList.toggle("given", Boolean(said.comment));
     this.better.classList.toggle("given", Boolean(said.better));
-    this.why.setAttribute("aria-label", said.comment ? "Say why: your reason is kept" : "Say why");
-    this.better.setAttribute("aria-label", said.better ? "Better answer: yours is kept" : "Better answer");
-    this.back.hidden = !(said.thumb || said.stars || words.length);
+    this.why.setAttribute("aria-label", say(said.comment ? "page_why_kept" : "page_say_why"));
+    this.better.setAttribute("aria-label", say(said.better ? "page_better_kept" : "page_better_answer"));
+    this.back.hidden = !(said.thumb || said.stars || said.comment || said.better);
   }
 
   thumb(value) {
@@ -137,8 +137,8 @@ export class RatingBar {
     this.offer.replaceChildren();
     if (!offer.length) return;
     const again = offer.some((one) => one.action.startsWith("again:"));
-    const group = el("div", { class: "offer-row", role: "group", "aria-label": again ? "Another answer" : "Choices" });
-    if (again) group.append(el("span", { class: "offer-label" }, "Try again:"));
+    const group = el("div", { class: "offer-row", role: "group", "aria-label": say(again ? "page_another_answer" : "page_choices") });
+    if (again) group.append(el("span", { class: "offer-label" }, say("page_again_as")));
     for (const one of offer) {
       group.append(latecomer(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
     }
@@ -148,7 +148,7 @@ export class RatingBar {
   // A place to type a reason or a better answer.
   write(kind) {
     const trigger = kind === "better" ? this.better : this.why;
-    const asked = kind === "better" ? "What should the answer have been?" : "What was wrong, or right?";
+    const asked = say(kind === "better" ? "page_ask_better" : "page_ask_why");
     const area = el("textarea", { rows: kind === "better" ? "5" : "3", maxlength: "10000", "aria-label": asked, placeholder: asked });
     area.value = this.#drafts[kind] ?? this.#said[kind] ?? "";
     const close = () => {
@@ -170,9 +170,9 @@ export class RatingBar {
     const form = el("form", { class: "words", onsubmit: send },
       el("label", {}, el("span", { class: "label" }, asked), area),
       el("div", { class: "row" },
-        el("button", { type: "submit", class: "primary small" }, "Keep it"),
-        button("Cancel", { class: "quiet small", onclick: close }),
-        el("span", { class: "label keyed" }, "Ctrl+Enter keeps it, Enter begins a new line")));
+        el("button", { type: "submit", class: "primary small" }, say("page_keep")),
+        button(say("page_cancel"), { class: "quiet small", onclick: close }),
+        el("span", { class: "label keyed" }, say("page_keep_keys"))));
     form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") { event.stopPropagation(); close(); }
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);

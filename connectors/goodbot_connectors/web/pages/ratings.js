@@ -11,6 +11,8 @@ import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
 import { Queues } from "/files/queues.js";
 import { RatingBar } from "/files/rating.js";
+import { ownOf, ratedBy, signs, wordsOf } from "/files/said.js";
+import { listed, say } from "/files/texts.js";
 
 const NAMES = ["text", "rating", "from", "to", "place", "person", "version", "topic", "also"];
 const THUMBS = [{ action: "good" }, { action: "bad" }];
@@ -49,8 +51,7 @@ class Ratings extends Page {
   async #topics() {
     const { topics } = await get("/api/topics").catch(() => ({ topics: [] }));
     for (const { word, answers, bad } of topics) {
-      const said = `${word}: ${answers} ${answers === 1 ? "answer" : "answers"}, ${Math.round(100 * bad)} % bad`;
-      this.#topic(word).textContent = said;
+      this.#topic(word).textContent = say("page_topic_share", { word, answers, share: Math.round(100 * bad) });
     }
   }
 
@@ -76,13 +77,13 @@ class Ratings extends Page {
   #only(turns) {
     this.#turns = turns;
     find("#only").hidden = !turns;
-    find("#named").textContent = `Of ${turns.split(",").length} that the report names`;
+    find("#named").textContent = say("page_report_names", { count: turns.split(",").length });
   }
 
   // On a phone the fields below the first are behind a button.
   #counted() {
     const set = NAMES.filter((name) => name !== "text" && this.#form.elements[name].value).length;
-    find("#opener").textContent = set ? `Filters: ${set} set` : "Filters";
+    find("#opener").textContent = set ? say("page_filters_set", { count: set }) : say("page_filters");
   }
 
   #kept() {
@@ -142,19 +143,19 @@ class Ratings extends Page {
     }
     find("#more").hidden = !this.#after;
     const count = list.children.length;
-    find("#count").textContent = count ? `${count}${this.#after ? " or more" : ""} ${count === 1 ? "answer" : "answers"}` : "No rated answer matches.";
+    find("#count").textContent = count ? say(this.#after ? "page_answers_or_more" : "page_answers_count", { count }) : say("page_no_rated");
     return this.#tell("");
   }
 
   #line(one) {
-    const box = el("input", { type: "checkbox", "aria-label": `Tick: ${one.question.slice(0, 80) || "an answer without a question"}`, onchange: () => this.#tick(one.turn, box.checked) });
+    const box = el("input", { type: "checkbox", "aria-label": say("page_tick", { what: one.question.slice(0, 80) || say("page_unasked") }), onchange: () => this.#tick(one.turn, box.checked) });
     const details = el("details", {}, el("summary", {},
-      el("span", { class: "line question" }, one.question || "(no question)"),
+      el("span", { class: "line question" }, one.question || say("page_no_question")),
       el("span", { class: "line" }, one.answer),
       el("span", { class: "meta" }, ...signs(one), el("span", {}, when(1000 * one.at)), el("span", {}, placeName(one.connector)),
-        el("span", {}, one.answered_by || (one.version ? versionName(one.version) : "base model")),
-        one.left_out ? el("span", { class: "badge" }, "Left out") : "",
-        one.taught.length ? el("span", { class: "badge" }, `Taught ${one.taught.map(versionName).join(", ")}`) : "")));
+        el("span", {}, one.answered_by || (one.version ? versionName(one.version) : say("page_base_model"))),
+        one.left_out ? el("span", { class: "badge" }, say("page_left_out")) : "",
+        one.taught.length ? el("span", { class: "badge" }, say("page_taught", { versions: listed(...one.taught.map(versionName)) })) : "")));
     const line = el("li", { class: `rated${one.left_out ? " out" : ""}`, "data-turn": one.turn }, el("label", { class: "tick" }, box), details);
     details.addEventListener("toggle", () => {
       if (details.open && !find(".opened", details)) details.append(this.#opened(one));
@@ -165,24 +166,24 @@ class Ratings extends Page {
   #opened(one) {
     const bar = new RatingBar({ buttons: THUMBS, act: (event) => this.#rate(event, one, bar) });
     bar.show(ownOf(one));
-    const who = (name) => name || "You";
-    const out = ({ counts }) => (counts ? "" : " (left out)");
-    const place = [one.asked_by && `asked by ${one.asked_by}`, one.place && `in ${one.connector}:${one.place}`, one.kind].filter(Boolean).join(", ");
+    const spot = `${one.connector}:${one.place}`;
+    const place = listed(one.asked_by && say("page_asked_by", { who: one.asked_by }),
+      one.place && say("page_asked_in", { place: spot }), one.kind);
     return el("div", { class: "opened" },
-      el("div", { class: "asked" }, el("h2", { class: "label" }, "Question"), el("div", { class: "words plain" }, one.question)),
-      el("div", { class: "answered" }, el("h2", { class: "label" }, "Answer"), el("div", { class: "words" }, markdown(one.answer))),
+      el("div", { class: "asked" }, el("h2", { class: "label" }, say("page_question")), el("div", { class: "words plain" }, one.question)),
+      el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), el("div", { class: "words" }, markdown(one.answer))),
       el("p", { class: "count" }, place),
       el("ul", { class: "said" },
-        ...one.ratings.map((said) => el("li", {}, `${who(said.who)}: ${ratingOf(said)}, ${when(1000 * said.at)}${out(said)}`)),
-        ...one.words.map((said) => el("li", {}, `${who(said.who)} ${said.kind === "better" ? "would have said" : "said why"}${out(said)}: ${said.text}`))),
+        ...one.ratings.map((said) => el("li", {}, ratedBy(said))),
+        ...one.words.map((said) => el("li", {}, wordsOf(said)))),
       one.why_not ? el("p", { class: "count" }, one.why_not) : "",
       bar.element,
-      el("div", { class: "owns" }, button("What it taught", { class: "quiet small", onclick: ({ target }) => this.#taught(one.turn, target.nextElementSibling) }),
+      el("div", { class: "owns" }, button(say("page_what_taught"), { class: "quiet small", onclick: ({ target }) => this.#taught(one.turn, target.nextElementSibling) }),
         el("div", { class: "taught", role: "status", tabindex: "-1" })));
   }
 
   async #taught(turn, place) {
-    place.replaceChildren(el("p", { class: "count waiting" }, "One moment …"));
+    place.replaceChildren(el("p", { class: "count waiting" }, say("page_moment")));
     try {
       const found = await get("/api/taught", { turn });
       place.replaceChildren(el("div", { class: "words" }, markdown(found.told.replaceAll("\n", "\n\n"))), found.version ? heat(found) : "");
@@ -212,7 +213,7 @@ class Ratings extends Page {
     for (const box of document.querySelectorAll(".tick input")) box.checked = this.#ticked.has(box.closest("li").dataset.turn);
     find("#bulk").hidden = !this.#ticked.size;
     find("#sure").hidden = true;
-    find("#ticked").textContent = `${this.#ticked.size} ticked`;
+    find("#ticked").textContent = say("page_ticked", { count: this.#ticked.size });
   }
 
   async #with(what) {
@@ -229,7 +230,7 @@ class Ratings extends Page {
       }
       const done = await Promise.all(turns.map((turn) => this.outbox.add({ press: what, turn, in: PLACE })));
       const kept = done.filter(({ outcome }) => outcome === "accepted").length;
-      return await this.#end(`${kept} of ${turns.length} rated ${what}.`, true);
+      return await this.#end(say(what === "good" ? "page_rated_good" : "page_rated_bad", { kept, count: turns.length }), true);
     } catch (problem) {
       return this.#tell(problem.message, true);
     }
@@ -260,7 +261,7 @@ class Ratings extends Page {
     const views = this.#known();
     find("#views").replaceChildren(...Object.entries(views).flatMap(([name, kept]) => [
       button(name, { class: "chip small", onclick: () => { this.#fill(new URLSearchParams(kept)); this.#changed(); } }),
-      button("×", { class: "quiet small", "aria-label": `Delete the saved search ${name}`, onclick: () => { delete views[name]; this.#store(views); } })]));
+      button("×", { class: "quiet small", "aria-label": say("page_delete_search", { name }), onclick: () => { delete views[name]; this.#store(views); } })]));
   }
 
   #store(views) {
@@ -270,31 +271,10 @@ class Ratings extends Page {
 
   #keep() {
     const kept = this.#kept();
-    if (!kept) return this.#tell("Fill in a field above first.", true);
+    if (!kept) return this.#tell(say("page_fill_first"), true);
     const name = [...new URLSearchParams(kept).values()].join(", ").slice(0, 40);
     return this.#store({ ...this.#known(), [name]: kept });
   }
-}
-
-function ownOf({ ratings }) {
-  const mine = ratings.find(({ who, counts }) => !who && counts);
-  if (!mine) return {};
-  return {
-    ...(mine.thumb ? { thumb: Math.sign(mine.thumb) } : {}),
-    ...(mine.stars === null ? {} : { stars: Math.round((mine.stars + 1) * 2) + 1 }),
-  };
-}
-
-function ratingOf({ thumb, stars }) {
-  const words = [thumb && (thumb > 0 ? "good" : "bad"), stars !== null && `${Math.round((stars + 1) * 2) + 1} of 5 stars`].filter(Boolean);
-  return words.join(", ") || "neither good nor bad";
-}
-
-function signs({ ratings }) {
-  const value = ({ thumb, stars }) => thumb ?? stars;
-  const good = ratings.filter((one) => value(one) > 0).length;
-  const bad = ratings.filter((one) => value(one) < 0).length;
-  return [good ? el("span", { class: "good-sign" }, `${good} good`) : "", bad ? el("span", { class: "bad-sign" }, `${bad} bad`) : ""];
 }
 
 new Ratings().start();

@@ -4,6 +4,7 @@
 import { get } from "/files/api.js";
 import { Arrange } from "/files/arrange.js";
 import { announce, button, el, find, when } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const TYPING_MS = 250;
 
@@ -84,7 +85,7 @@ export class Sidebar {
     this.#found = { rows: [...before, ...answer.found], after: answer.after };
     this.#draw();
     const count = this.#found.rows.length;
-    return announce(count === 1 ? "1 conversation found" : `${count || "No"} conversations found`);
+    return announce(count ? say("page_found", { count }) : say("page_none_found"));
   }
 
   #draw() {
@@ -93,19 +94,19 @@ export class Sidebar {
     this.#menu.classList.toggle("unread", this.#shown.some((one) => this.#unread.has(one.id)));
     this.#more.hidden = !this.#found?.after;
     this.#list.replaceChildren(...rows.map((one) => this.#row(one)));
-    if (!rows.length) this.#list.append(el("li", { class: "none" }, this.#found ? "Nothing found." : "Nothing yet."));
+    if (!rows.length) this.#list.append(el("li", { class: "none" }, say(this.#found ? "page_nothing_found" : "page_nothing_yet")));
     if (focused) (find(`[data-of="${focused}"]`, this.#list) ?? find("#new")).focus();
   }
 
   #row(one) {
-    const title = one.id === "news" ? "News from goodbot" : one.title || "Conversation";
+    const title = one.id === "news" ? say("page_news") : one.title || say("page_conversation");
     const link = el("a", { href: `#${one.id}`, "aria-current": one.id === this.#current ? "true" : null },
       el("span", { class: "title" }, title), el("time", {}, when(one.at)));
     if (one.excerpt) link.append(el("span", { class: "excerpt" }, one.excerpt));
-    if (this.#unread.has(one.id)) link.append(el("span", { class: "dot" }, el("span", { class: "visually-hidden" }, "new")));
+    if (this.#unread.has(one.id)) link.append(el("span", { class: "dot" }, el("span", { class: "visually-hidden" }, say("page_new"))));
     link.addEventListener("click", () => this.#drawer(false));
     const menu = button("", {
-      class: "quiet icon arrange", "aria-label": `Rename or delete “${title}”`, title: "Rename or delete",
+      class: "quiet icon arrange", "aria-label": say("page_arrange_which", { title }), title: say("page_arrange"),
       "aria-haspopup": "dialog", "data-of": one.id, onclick: () => this.#arrange.open({ id: one.id, title }),
     }, el("span", { "aria-hidden": "true" }, "⋯"));
     return el("li", {}, link, menu);

@@ -8,10 +8,12 @@ import { button, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
+import { say } from "/files/texts.js";
 
 const STATES = {
-  answers: "Answers now", tried: "Being tried", waits: "Waits", before: "Earlier", back: "Rolled back",
-  imported: "Imported", withdrawn: "Not to be used", other: "Of another model", refused: "Refused",
+  answers: "page_state_answers", tried: "page_state_tried", waits: "page_state_waits", before: "page_state_before",
+  back: "page_state_back", imported: "page_state_imported", withdrawn: "page_state_withdrawn", other: "page_state_other",
+  refused: "page_state_refused",
 };
 const AHEAD = ["tried", "waits", "imported"]; // to let one of these answer is no way back
 
@@ -32,7 +34,7 @@ class Versions extends Page {
   }
 
   async load() {
-    if (!this.may.has("adapters")) return find("#answers").replaceChildren("Owners of this bot see its versions here.");
+    if (!this.may.has("adapters")) return find("#answers").replaceChildren(say("page_versions_owners"));
     let found = await get("/api/versions", this.#two ? { first: this.#two[0], second: this.#two[1] } : {});
     if (!this.#two && (this.#two = usual(found.seen))) found = await get("/api/versions", { first: this.#two[0], second: this.#two[1] });
     find("#answers").textContent = found.answers;
@@ -61,18 +63,18 @@ class Versions extends Page {
     const place = document.getElementById(idOf(one));
     place.classList.toggle("answers", one.state === "answers");
     find(".head", place).replaceChildren(
-      el("strong", {}, one.version === null ? `Training on ${lower(one.parent)}` : nameOf(one.version)),
-      el("span", { class: `badge ${one.state}` }, STATES[one.state]),
-      one.pinned ? el("span", { class: "badge" }, "Kept") : "",
-      el("span", { class: "meta" }, [one.made_at && date(one.made_at), one.liked && `liked ${likedOf(one)}`].filter(Boolean).join(" · ")),
+      el("strong", {}, one.version === null ? say("page_training_from", { name: lower(one.parent) }) : nameOf(one.version)),
+      el("span", { class: `badge ${one.state}` }, say(STATES[one.state])),
+      one.pinned ? el("span", { class: "badge" }, say("page_state_kept")) : "",
+      el("span", { class: "meta" }, [one.made_at && date(one.made_at), one.liked && say("page_liked_by", { share: likedOf(one) })].filter(Boolean).join(" · ")),
       one.told ? el("span", { class: "why words" }, markdown(one.told)) : "");
     if (one.version === null) return;
     const now = seen.find(({ state }) => state === "answers");
     find(".more", place).replaceChildren(
-      seen.length === 1 ? el("p", {}, "After each training its version stands here, and you can go back to any of them.") : "",
-      one.version ? el("p", {}, `It comes from ${lower(one.parent)}${one.made_of ? `, and learnt from ${one.made_of}` : ""}.`) : "",
-      one.learnt ? el("p", {}, `Its answers have changed: ${one.learnt}.`) : "",
-      held && one.state === "answers" ? el("p", {}, "You keep it: no other version answers until you let go of it.") : "",
+      seen.length === 1 ? el("p", {}, say("page_first_version")) : "",
+      one.version ? el("p", {}, originOf(one)) : "",
+      one.learnt ? el("p", {}, say("page_has_changed", { what: one.learnt })) : "",
+      held && one.state === "answers" ? el("p", {}, say("page_you_keep")) : "",
       el("div", { class: "row" }, ...this.#buttons(one, held, now)));
   }
 
@@ -83,12 +85,12 @@ class Versions extends Page {
     });
     const found = [];
     if (usable && state !== "answers" && !held) {
-      found.push(command(AHEAD.includes(state) ? `Let ${name} answer` : `Roll back to ${name}`, `rollback ${version || "base"}`));
+      found.push(command(say(AHEAD.includes(state) ? "page_let_answer" : "page_roll_back", { name }), `rollback ${version || "base"}`));
     }
-    if (version && pinned) found.push(command(`Let go of ${name}`, `adapters unpin ${version}`));
-    if (version && usable && !pinned) found.push(command(`Keep ${name}`, `adapters pin ${version}`, { title: "Its files stay" }));
+    if (version && pinned) found.push(command(say("page_let_go", { name }), `adapters unpin ${version}`));
+    if (version && usable && !pinned) found.push(command(say("page_keep_it", { name }), `adapters pin ${version}`, { title: say("page_files_stay") }));
     if (now && version !== now.version) {
-      found.push(button(`Compare with ${versionName(now.version)}`, {
+      found.push(button(say("page_compare_with", { name: versionName(now.version) }), {
         class: "chip small", onclick: async () => { await this.#choose(version, now.version); find("#compare").focus(); },
       }));
     }
@@ -100,11 +102,11 @@ class Versions extends Page {
     const by = places.find(({ version, by }) => version === by);
     const share = (one) => (one === by ? "–" : percent(one.share));
     find("#places").replaceChildren(
-      asks ? el("p", {}, `${asks === 1 ? "One pair" : `${asks} pairs`} of answers to your own questions: say which is better, before you know whose it is.`) : "",
+      asks ? el("p", {}, say("page_blind_pairs", { count: asks })) : "",
       ...(places.length ? [
-        el("p", { class: "count" }, `How often each would be chosen over ${lower(by.version)}, from the choices so far. The fewer they are, the further apart are the bounds.`),
-        table(["Version", "Chosen", "Between", "Choices"], places.map((one) => [
-          nameOf(one.version), share(one), one === by ? "–" : `${percent(one.low)} and ${percent(one.high)}`, one.choices]))] : []));
+        el("p", { class: "count" }, say("page_blind_how", { name: lower(by.version) })),
+        table(["page_version_head", "page_chosen", "page_between", "page_choices_made"].map((key) => say(key)), places.map((one) => [
+          nameOf(one.version), share(one), one === by ? "–" : say("page_bounds", { low: percent(one.low), high: percent(one.high) }), one.choices]))] : []));
   }
 
   async #choose(first, second) {
@@ -127,15 +129,13 @@ class Versions extends Page {
     const row = (head, of) => [head, ...both.map((one) => of(one) || "–")];
     find("#compared").replaceChildren(
       table(["", ...both.map((one) => nameOf(one.version))], [
-        row("Made", (one) => one.made_at && date(one.made_at)),
-        row("Learnt from", (one) => one.made_of),
-        row("Changed", (one) => one.learnt),
-        row("Liked", likedOf)]),
+        row(say("page_made"), (one) => one.made_at && date(one.made_at)),
+        row(say("page_learnt_from"), (one) => one.made_of),
+        row(say("page_changed"), (one) => one.learnt),
+        row(say("page_liked"), likedOf)]),
       ...told.map((one) => el("p", {}, one)),
       ...pairs.map((pair) => pairOf(pair, both.map((one) => nameOf(one.version)))),
-      el("p", { class: "count" }, pairs.length
-        ? "Your own questions that both have answered. Words that differ are underlined."
-        : "None of your own questions is stored with answers of both. Ask both one:"));
+      el("p", { class: "count" }, say(pairs.length ? "page_own_questions" : "page_no_questions")));
   }
 }
 
@@ -150,11 +150,16 @@ function idOf({ version, parent }) {
 }
 
 function nameOf(version) {
-  return version ? versionName(version) : "The base model";
+  return version ? versionName(version) : say("page_base_model_first");
 }
 
 function lower(version) {
-  return version ? versionName(version) : "the base model";
+  return version ? versionName(version) : say("page_the_base_model");
+}
+
+function originOf({ parent, made_of: what }) {
+  const name = lower(parent);
+  return what ? say("page_comes_from_learnt", { name, what }) : say("page_comes_from", { name });
 }
 
 function date(seconds) {
@@ -163,7 +168,8 @@ function date(seconds) {
 
 function likedOf({ liked }) {
   if (!liked) return "";
-  return `${percent(liked.share)} (${percent(liked.low)} to ${percent(liked.high)}) of ${liked.rated} rated`;
+  const [share, low, high] = [liked.share, liked.low, liked.high].map(percent);
+  return say("page_liked_range", { share, low, high, rated: liked.rated });
 }
 
 function table(heads, rows) {
@@ -180,7 +186,7 @@ function placeFor(one) {
 }
 
 function pairOf({ prompt, before, after }, names) {
-  const texts = marked(before || "(empty)", after || "(empty)");
+  const texts = marked(before || say("page_empty"), after || say("page_empty"));
   return el("article", { class: "pair" }, el("h3", {}, prompt),
     el("dl", {}, ...texts.map((parts, n) => el("div", {}, el("dt", { class: "label" }, names[n]), el("dd", { class: "words plain" }, ...parts)))));
 }
