@@ -41,11 +41,22 @@ class KeyMark:
 def mark(path: Path) -> KeyMark | None:
     """By which key the file was encrypted; None for a file that is not. Raises OSError."""
     with path.open("rb") as file:
-        head = file.read(_HEAD)
+        return mark_in(file)
+
+
+def mark_in(file: BinaryIO) -> KeyMark | None:
+    """The same of an open file, which is read to where its parts begin. Raises OSError."""
+    head = file.read(_HEAD)
     if not head.startswith(_MAGIC) or len(head) < _HEAD:
         return None
     key, salt = head[len(_MAGIC) :][:_ID], head[len(_MAGIC) + _ID :][:_SALT]
     return KeyMark(key.hex(), salt.hex())
+
+
+def size_in(size: int) -> int:
+    """How many clear bytes an encrypted file of so many has."""
+    sealed = max(0, size - _HEAD)
+    return max(0, sealed - -(-sealed // (_PART + _TAG)) * _TAG)
 
 
 def require() -> None:
@@ -148,10 +159,15 @@ def reader(path: Path, key: bytes) -> BinaryIO:
     """
     file = path.open("rb")
     try:
-        return io.BufferedReader(_Parts(file, key), _PART)
+        return reader_of(file, key)
     except BaseException:
         file.close()
         raise
+
+
+def reader_of(file: BinaryIO, key: bytes) -> BinaryIO:
+    """The same of an open file, from its first byte on; it is closed with what is returned."""
+    return io.BufferedReader(_Parts(file, key), _PART)
 
 
 def _nonce(number: int, last: bool) -> bytes:

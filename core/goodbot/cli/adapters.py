@@ -22,7 +22,7 @@ from goodbot.base.printing import print_answer
 from goodbot.cli import client
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import resolve
-from goodbot.learning.adapters import exporting, importing
+from goodbot.learning.adapters import copies, exporting, importing
 
 
 def bring_in(arguments: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ async def _export(arguments: argparse.Namespace) -> int:
                 f"v{data['version']} belongs to the model {data['model']}: `goodbot model switch` to it first"
             )
         root = arguments.home / "adapters"
-        path = await asyncio.to_thread(manifest.verify, root, data["directory"], data["sha256"])
+        path = await asyncio.to_thread(copies.verified, root, data["directory"], data["sha256"])
         known = await asyncio.to_thread(manifest.inspect, root, data["directory"])
     now = SystemClock().now()
     with progress_line(quiet=arguments.json) as show:

@@ -28,6 +28,7 @@ ENTRIES = {
     LOGIN_PAGE: "the way to a link that logs in, while a browser opens it",
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
+    "clear": "what is encrypted, for a program that reads it while goodbot runs",
     "imports": "an adapter that is being brought in",
     "backups": "where a backup is being made",
     "exports": "rated answers that were exported",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -11,6 +12,9 @@ from goodbot.base import encrypted
 from goodbot.base.errors import StoreError
 from goodbot.config import vault
 from goodbot.config.vault import Vault
+
+
+_PART = 1 << 20
 
 
 class Output(Protocol):
@@ -73,6 +77,31 @@ def opened(path: Path, by: Vault | None = None) -> BinaryIO:
     if found is None:
         raise StoreError(f"{path} is encrypted, and nothing says with which key")
     return encrypted.reader(path, found.key(mark))
+
+
+def unlocked(file: BinaryIO, path: Path) -> BinaryIO:
+    """The clear bytes of an open file that lies at `path` and is encrypted. Raises as `opened`."""
+    mark, found = encrypted.mark_in(file), vault.of(path)
+    if mark is None:
+        raise encrypted.EncryptedFileError(f"{path} is not encrypted, and is called as if it were")
+    if found is None:
+        raise StoreError(f"{path} is encrypted, and nothing says with which key")
+    file.seek(0)
+    return encrypted.reader_of(file, found.key(mark))
+
+
+def is_on(folder: Path) -> bool:
+    """Whether what is written into a directory is encrypted. Raises StoreError."""
+    return _on(folder / encrypted.ENDING) is not None
+
+
+def keep(file: Path, folder: Path) -> None:
+    """A copy of a file, in a directory, as it is to lie there. Raises OSError, StoreError."""
+    target = named(folder / file.name)
+    with file.open("rb") as source, contextlib.closing(create(target, anew=False)) as out:
+        while part := source.read(_PART):
+            out.write(part)
+        out.finish()
 
 
 def _on(path: Path) -> tuple[Vault, encrypted.KeyMark] | None:

@@ -14,7 +14,7 @@ from goodbot.access import linking
 from goodbot.api.events import Event
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
-from goodbot.config import Config, vault
+from goodbot.config import Config, clear, vault
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.conversation.connectors import CONNECTING
 from goodbot.conversation.note_trial import FollowTrial
@@ -79,6 +79,8 @@ class App(wiring.OperatingParts):
                 lock = HomeLock(home)
                 last_to_first.callback(lock.release)
             lock.acquire()
+            last_to_first.callback(clear.leave, home)
+            await asyncio.to_thread(clear.sweep, home)
             vault.register(home, chosen.config.encryption)
             store = await Store.open(home / "goodbot.db", chosen.policy)
             last_to_first.push_async_callback(store.close)

@@ -21,7 +21,7 @@ from goodbot.base import sampling
 from goodbot.base.clock import Clock
 from goodbot.base.sampling import Sampling
 from goodbot.base.spawn import child_environment
-from goodbot.config import Config
+from goodbot.config import Config, clear
 from goodbot.config.sections import NotesWhere
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.formats import Formats
@@ -113,9 +113,16 @@ def pool(config: Config, authorization: Authorization, model: ResolvedModel) -> 
 def serve(
     config: Config, spec: ServerSpec, backend: BackendSpec, clock: Clock, model: ResolvedModel
 ) -> Server:
-    """A driver of the configured server. Raises ConfigError for its settings."""
+    """A driver of the configured server. Raises ConfigError for its settings, StoreError."""
     environ = child_environment()
-    formats = Formats(config.home / "adapters", model.path, environ)
+    adapters = clear.of(config.home / "adapters")
+    formats = Formats(adapters, model.path, environ)
     return choice.make(
-        spec, config, model=model, backend=backend, clock=clock, environ=environ, convert=formats.convert
+        *(spec, config),
+        model=model,
+        backend=backend,
+        clock=clock,
+        environ=environ,
+        adapters=adapters,
+        convert=formats.convert,
     )

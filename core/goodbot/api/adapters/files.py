@@ -3,7 +3,8 @@
 bounded size.
 
 A directory is opened first, and its files relative to it, so that all of them are of one directory
-whatever is renamed meanwhile; what is hashed and what is parsed is one open file.
+whatever is renamed meanwhile; what is hashed and what is parsed is one open file. Where adapters are
+encrypted, a file's clear bytes are read, by its own name: on the disk it has `.enc` behind it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Generator
-from io import BufferedReader
 from pathlib import Path
+from typing import BinaryIO
 
-from goodbot.base.errors import AdapterError
+from goodbot.base import encrypted
+from goodbot.base.errors import AdapterError, GoodbotError
 
 MAX_WEIGHTS = 16 << 30
 """Bytes. A LoRA adapter of rank 64 on a model of 70 billion weights has 3 GB."""
@@ -43,8 +45,8 @@ def folder(path: Path) -> Generator[int]:
 
 
 @contextlib.contextmanager
-def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[BufferedReader]:
-    """Open a plain file for reading.
+def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[BinaryIO]:
+    """Open a plain file for reading from its begin to its end.
 
     Args:
         path: The file. The last part must be no link.
@@ -55,22 +57,10 @@ def plain(path: Path, *, limit: int, within: int | None = None) -> Generator[Buf
         The open file.
 
     Raises:
-        AdapterError: It is a link, a pipe, a device or a directory, too large, or missing.
+        AdapterError: It is a link, a pipe, a device or a directory, too large, missing, or cannot be
+            decrypted.
     """
-    where = f"{path.parent.name}/{path.name}"
-    try:
-        descriptor = os.open(path if within is None else path.name, _OPEN, dir_fd=within)
-    except OSError as error:
-        if _is_link(path):
-            raise AdapterError(f"{where} is no plain file, but a link") from error
-        raise AdapterError(f"{where} is missing ({error.strerror})") from error
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        os.close(descriptor)
-        raise AdapterError(f"{where} is no plain file")
-    with os.fdopen(descriptor, "rb") as file:
-        if found.st_size > limit:
-            raise AdapterError(f"{where} has {found.st_size} bytes, over the limit of {limit}")
+    with sized(path, limit=limit, within=within) as (file, _):
         yield file
 
 
@@ -88,8 +78,7 @@ def read(path: Path, *, limit: int = MAX_TEXT, within: int | None = None) -> byt
     Raises:
         AdapterError: As `plain`, and where the file grows meanwhile.
     """
-    with plain(path, limit=limit, within=within) as file:
-        size = os.fstat(file.fileno()).st_size
+    with sized(path, limit=limit, within=within) as (file, size):
         content = file.read(size + 1)  # no more: so many bytes are reserved for it
     if len(content) > size:
         raise AdapterError(f"{path.parent.name}/{path.name} grows while it is read")
@@ -100,6 +89,47 @@ def sha256(path: Path, *, limit: int = MAX_WEIGHTS) -> str:
     """The hash of a plain file, in hexadecimal. Raises AdapterError."""
     with plain(path, limit=limit) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tuple[BinaryIO, int]]:
+    """As `plain`: the open file, and how many bytes it has."""
+    where = f"{path.parent.name}/{path.name}"
+    descriptor, locked = _opened(path, where, within)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise AdapterError(f"{where} is no plain file")
+        size = encrypted.size_in(found.st_size) if locked else found.st_size
+        if size > limit:
+            raise AdapterError(f"{where} has {size} bytes, over the limit of {limit}")
+        if not locked:
+            yield file, size
+            return
+        from goodbot.config import private  # children that load adapters have no key, and need none of it
+
+        try:
+            with private.unlocked(file, path) as clear:
+                yield clear, size
+        except AdapterError:
+            raise
+        except GoodbotError as error:
+            raise AdapterError(f"{where} cannot be decrypted: {error}") from error
+
+
+def _opened(path: Path, where: str, within: int | None) -> tuple[int, bool]:
+    """A file's descriptor, and whether it is encrypted. Raises AdapterError."""
+    for locked in (False, True):
+        here = path.with_name(path.name + encrypted.ENDING) if locked else path
+        try:
+            return os.open(here if within is None else here.name, _OPEN, dir_fd=within), locked
+        except FileNotFoundError as error:
+            missing = error
+        except OSError as error:
+            if _is_link(here):
+                raise AdapterError(f"{where} is no plain file, but a link") from error
+            raise AdapterError(f"{where} is missing ({error.strerror})") from error
+    raise AdapterError(f"{where} is missing ({missing.strerror})")
 
 
 def _is_link(path: Path) -> bool:

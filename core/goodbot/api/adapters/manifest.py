@@ -11,17 +11,19 @@ loaded is hashed once more by who loads it, from the very bytes that it parses
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from goodbot.api.adapters.base import Base
-from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, plain, read, sha256
-from goodbot.api.adapters.weights import MALFORMED, check_weights, header, pairs
+from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, read, sha256, sized
+from goodbot.api.adapters.weights import MALFORMED, MOST, check_weights, header, pairs
+from goodbot.base import encrypted, trees
 from goodbot.base.errors import AdapterError
 
 WEIGHTS = "adapter_model.safetensors"
@@ -32,6 +34,7 @@ FORMAT = 2
 """Format 1 had no number, and told nothing of the base but its name."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_PART = 1 << 20
 _HASH = 16
 """Hexadecimal digits of the manifest's hash in a directory's name."""
 
@@ -72,7 +75,7 @@ class AdapterManifest:
 
 
 def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
-    """Move a finished adapter into `root`, under a name that is made here.
+    """Move a finished adapter into `root`, under a name that is made here; encrypted where that is on.
 
     Args:
         staging: The directory that the trainer has written. It is gone afterwards.
@@ -107,9 +110,26 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         _sync(root.parent)
     final = root / f"v{manifest.version:06d}-{sha256(staging / MANIFEST)[:_HASH]}"
-    staging.rename(final)
+    from goodbot.config import private  # children, which read adapters only, need none of it
+
+    if private.is_on(root):
+        _move_encrypted(staging, final, private.keep)
+    else:
+        staging.rename(final)
     _sync(root)
     return final, complete
+
+
+def _move_encrypted(staging: Path, final: Path, keep: Callable[[Path, Path], None]) -> None:
+    """What was prepared in clear, elsewhere than on this disk, appears encrypted by one rename."""
+    part = final.with_name(f".{final.name}.part")
+    trees.remove(part, ignore_errors=True)
+    part.mkdir(mode=0o700)
+    for entry in staging.iterdir():
+        keep(entry, part)
+    _sync(part)
+    part.rename(final)
+    trees.remove(staging)
 
 
 def verify(root: Path, directory: str, expected_sha256: str, base: Base | None = None) -> Path:
@@ -149,12 +169,15 @@ def inspect(root: Path, directory: str) -> AdapterManifest:
             manifest = parse(text, directory)
             for name, digest in _named(manifest):
                 limit = MAX_WEIGHTS if name == WEIGHTS else MAX_TEXT
-                with plain(path / name, limit=limit, within=here) as file:
-                    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                with sized(path / name, limit=limit, within=here) as (file, size):
+                    begin = file.read(MOST)
+                    hashed = hashlib.sha256(begin)
+                    while part := file.read(_PART):
+                        hashed.update(part)
+                    if hashed.hexdigest() != digest:
                         raise AdapterError(f"{directory}/{name} is not the file that was trained")
                     if name == WEIGHTS:
-                        file.seek(0)
-                        header(file, name)
+                        header(io.BytesIO(begin), name, size)
     except MALFORMED as error:
         raise AdapterError(f"the adapter {directory} cannot be read ({error})") from error
     return manifest
@@ -169,7 +192,7 @@ def contents(path: Path) -> tuple[bytes, bytes]:
     with folder(path) as here:
         config = read(path / CONFIG, within=here)
         weights = read(path / WEIGHTS, limit=MAX_WEIGHTS, within=here)
-        if MANIFEST not in os.listdir(here):
+        if not {MANIFEST, MANIFEST + encrypted.ENDING} & {*os.listdir(here)}:
             return config, weights
         text = read(path / MANIFEST, within=here)
     if hashlib.sha256(text).hexdigest()[:_HASH] != path.name.rpartition("-")[2]:

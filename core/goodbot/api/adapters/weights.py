@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from goodbot.api.adapters.files import MAX_WEIGHTS, plain
+from goodbot.api.adapters.files import MAX_WEIGHTS, sized
 from goodbot.api.model_shape import sizes_of
 from goodbot.base.errors import AdapterError, ConfigError
 
@@ -25,6 +24,8 @@ MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, Recurs
 MAX_RANK = 4096
 
 _MAX_HEADER = 1_000_000
+MOST = 8 + _MAX_HEADER
+"""Bytes of a file of weights before its numbers."""
 _MAX_TENSORS = 20_000
 _MAX_DEPTH = 64
 """Dots in the name of a tensor."""
@@ -53,23 +54,22 @@ def check_weights(path: Path) -> Shapes:
     Caps on its size, its header's and the tensor count, float dtypes, two-dimensional `lora_A`/`lora_B`
     tensors, and data that cover the file without a gap or an overlap. Raises AdapterError.
     """
-    with plain(path, limit=MAX_WEIGHTS) as file:
-        return header(file, path.name)
+    with sized(path, limit=MAX_WEIGHTS) as (file, size):
+        return header(file, path.name, size)
 
 
-def header(file: BinaryIO, name: str) -> Shapes:
-    """`check_weights` of a file that is open at its beginning."""
+def header(file: BinaryIO, name: str, size: int) -> Shapes:
+    """`check_weights` of a file of so many bytes, open at its beginning; no more than `MOST` are read."""
     try:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > _MAX_HEADER:
             raise AdapterError(f"{name} has a header of {length} bytes, over the limit")
         found = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_once)
-        size = os.fstat(file.fileno()).st_size - 8 - length
         if not isinstance(found, dict):
             raise AdapterError(f"{name} is not a safetensors file")
         tensors = cast("dict[str, Any]", found)
         tensors.pop("__metadata__", None)
-        return _tensors(name, tensors, size)
+        return _tensors(name, tensors, size - 8 - length)
     except (*MALFORMED, struct.error) as error:
         raise AdapterError(f"{name} is not a readable safetensors file ({error})") from error
 

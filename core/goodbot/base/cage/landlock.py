@@ -32,6 +32,9 @@ USE = _READ_FILE | _WRITE_FILE
 """A device that is there: nothing is made or removed."""
 OWN = USE | READ | _TRUNCATE
 """What the kernel tells of this process; CUDA names its threads there, as one writes a file anew."""
+SHARE = USE | _TRUNCATE | 1 << 5 | 1 << 8
+"""Files that are known by name are used, made and removed; none is listed, and there are no links or
+directories."""
 WRITE = _ALL & ~_EXECUTE & ~(1 << 6) & ~(1 << 11)
 """All but running programs and making devices."""
 

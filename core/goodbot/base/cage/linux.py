@@ -37,7 +37,8 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
             *((path, landlock.READ if whole else landlock.LIST) for path, whole in seen),
             *((path, landlock.USE | landlock.READ) for path in places.devices()),
             *((path, landlock.RUN) for path in places.programs(command[0])),
-            *((path, landlock.WRITE) for path in (*writes, places.SHARED_MEMORY)),
+            *((path, landlock.WRITE) for path in writes),
+            (places.SHARED_MEMORY, landlock.SHARE),
             ("/proc/self", landlock.OWN),
         ]
         landlock.restrict(rules)

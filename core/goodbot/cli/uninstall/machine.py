@@ -75,13 +75,13 @@ async def sockets(leaving: Leaving) -> Sequence[Trace]:
 
 
 async def scratch(leaving: Leaving) -> Sequence[Trace]:
-    """What children of a goodbot that was killed had for themselves; not those of one that runs."""
-    del leaving
+    """What children of a goodbot that was killed had for themselves, or to read; not of one that runs."""
 
     async def remove() -> None:
         await asyncio.to_thread(spawn.sweep)
+        await asyncio.to_thread(clear.sweep, leaving.home)
 
-    left = await asyncio.to_thread(spawn.abandoned)
+    left = await asyncio.to_thread(lambda: [*spawn.abandoned(), *clear.abandoned(leaving.home)])
     more = f" and {len(left) - 1} like it" if len(left) > 1 else ""
     return [Trace(kind="scratch", what=f"{one}{more}", remove=remove) for one in left[:1]]
 

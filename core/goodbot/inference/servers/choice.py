@@ -69,9 +69,13 @@ def make(
     backend: BackendSpec,
     clock: Clock,
     environ: Mapping[str, str],
+    adapters: Path | None = None,
     convert: Callable[[Path, AdapterFormat], Awaitable[Path]],
 ) -> Server:
-    """A driver on a base model, of a config that `choose` has seen. Raises ConfigError for its settings."""
+    """A driver on a base model, of a config that `choose` has seen; it is told of what lies in `adapters`.
+
+    Raises ConfigError for its settings.
+    """
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)
     parts = ServerParts(
         model=model,
@@ -82,7 +86,7 @@ def make(
         served_model=config.serving.model,
         home=config.home / "serving" / spec.name,
         environ=environ,
-        adapters=config.home / "adapters",
+        adapters=adapters or config.home / "adapters",
         path_on_server=config.adapters.path_on_server,
         convert=convert,
         drawn_with=config.serving.drawn_with,

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import aiosqlite
 
-from goodbot.api.adapters import manifest
 from goodbot.api.adapters.base import Base
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import formats, lineage
+from goodbot.learning.adapters import copies, formats, lineage
 from goodbot.store import Store, adapters, canaries, settings
 
 logger = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ class Catalogue:
         raise AdapterError(f"there is no adapter v{version}: see `goodbot adapters`")
 
     async def path(self, version: int) -> Path:
-        """The verified directory of a version. Raises AdapterError."""
+        """The verified directory of a version, in clear. Raises AdapterError, ServerError."""
         row = await self.row(version)
         if row.model != self.model:
             raise AdapterError(f"v{version} belongs to the model {row.model}, not to {self.model}")
@@ -53,7 +52,7 @@ class Catalogue:
         return await asyncio.to_thread(self._verified, row)
 
     def _verified(self, row: adapters.AdapterRow) -> Path:
-        return manifest.verify(self.root, row.directory, row.sha256, self.base())
+        return copies.verified(self.root, row.directory, row.sha256, self.base())
 
     def base(self) -> Base:
         """What its adapters are trained on, as it lies on the disk now. Raises AdapterError."""

@@ -28,6 +28,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError, ConfigError
 from goodbot.base.scratch import Scratch, sweep
 from goodbot.base.spawn import child_environment
+from goodbot.config import clear
 from goodbot.inference.models.directory import read_config
 from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
@@ -38,7 +39,7 @@ from goodbot.store.backup import require_space
 FOLDER = "imports"
 MLX_WEIGHTS = "adapters.safetensors"
 
-_NAME = re.compile(r"[a-z0-9_]{8}")
+_NAME = re.compile(r"[a-z0-9_-]{8,64}")
 _ABOUT = "source.txt"
 _CHUNK = 1 << 20
 _NEUTRAL = {"mean": 0.0, "weight": 0.0}
@@ -62,21 +63,18 @@ async def prepared(
 
     Raises AdapterError with what is wrong with it, StoreFullError, OSError.
     """
-    root = home / FOLDER
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    sweep(root)
-    own = Scratch(root)
+    own = _own(home)
     folder = own.path
     try:
         foreign, adapter = folder / "foreign", folder / "adapter"
         foreign.mkdir(mode=0o700)
         notes, label = _taken(source, foreign, Base.of(model), _most(model))
-        formats = Formats(home / "adapters", model.path, child_environment())
+        formats = Formats(folder, model.path, child_environment())
         await formats.take(foreign, adapter, on_progress=progress)
         _require_place(adapter, model)
         await examine(None, adapter, child_environment())
         (folder / _ABOUT).write_text(_plain(label), encoding="utf-8")
-        yield StagedAdapter(name=folder.name, notes=tuple(notes))
+        yield StagedAdapter(name=folder.name.removeprefix(clear.PREFIX), notes=tuple(notes))
     finally:
         own.remove()
 
@@ -88,7 +86,8 @@ def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path
     """
     if not _NAME.fullmatch(name):
         raise AdapterError("an adapter is imported with `goodbot adapters import PATH`")
-    folder = home / FOLDER / name
+    root = home / FOLDER
+    folder = clear.root(home) / f"{clear.PREFIX}{name}" if clear.is_apart(root) else root / name
     adapter = folder / "adapter"
     label = _plain(read(folder / _ABOUT).decode("utf-8", "replace"))
     _require_place(adapter, model)
@@ -111,6 +110,14 @@ def record(adapter: Path, root: Path, given: AdapterManifest, now: float) -> Ada
         metrics={},
         created_at=now,
     )
+
+
+def _own(home: Path) -> Scratch:
+    """Where one is prepared: beside the other clear files, where what is stored is encrypted."""
+    root = home / FOLDER
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sweep(root)
+    return clear.apart(home) if clear.is_apart(root) else Scratch(root)
 
 
 def _require_place(adapter: Path, model: ResolvedModel) -> None:

@@ -10,9 +10,8 @@ import asyncio
 import logging
 from pathlib import Path
 
-from goodbot.base import trees
 from goodbot.base.errors import AdapterError
-from goodbot.learning.adapters import formats
+from goodbot.learning.adapters import copies
 from goodbot.learning.adapters.lineage import surplus
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.store import Store, adapters
@@ -22,10 +21,7 @@ logger = logging.getLogger(__name__)
 
 async def erase(store: Store, root: Path, row: adapters.AdapterRow, now: float) -> None:
     """Remove a version's files, in all formats, then say so in its row. Raises OSError, StoreError."""
-    path = root / row.directory
-    if path.exists():
-        await asyncio.to_thread(trees.remove, path)
-    await asyncio.to_thread(formats.forget, root, row.directory)
+    await asyncio.to_thread(copies.remove, root, row.directory)
     await store.write(lambda db: adapters.set_erased(db, row.version, now))
 
 

@@ -19,6 +19,7 @@ from goodbot.api.model_shape import Architecture
 from goodbot.api.sentences import Reason, because
 from goodbot.base import trees
 from goodbot.base.errors import GoodbotError
+from goodbot.config import clear
 from goodbot.learning import worker_process
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -153,7 +154,7 @@ def _sizes(model: Architecture | None, rank: int) -> dict[str, int]:
 async def _estimate(
     core: Core, registry: AdapterRegistry, lines: NoteLines | None, parent: int, items: Sequence[runs.RunItem]
 ) -> Mapping[str, Any]:
-    folder = core.config.home / "staging" / "dry-run"
+    folder = clear.of(core.config.home / "staging") / "dry-run"
     await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
     try:
         made = await make_job(core, registry, lines, run=_NEXT, parent=parent, items=items, folder=folder)

@@ -19,7 +19,6 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.sentences import Reason, because, in_words
-from goodbot.base import trees
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -27,6 +26,7 @@ from goodbot.learning.training import attempts, batch, dry_run
 from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
+from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import Publisher, RunOutcome, verdict_of
@@ -56,7 +56,7 @@ class Trainer:
         self._core, self._registry, self._memory = core, registry, memory
         self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
         self._lines = lines
-        self._staging = core.config.home / "staging"
+        self._folders = RunFolders(core.config.home)
         self._attempts = Attempts(store=core.store, backend=core.backend)
         self._going_live = Publisher(core, registry, ask=ask)
         self._gate: Mapping[str, Any] = {}
@@ -92,7 +92,7 @@ class Trainer:
                 if verdict.state != "superseded":
                     break
                 # First: weights that have learnt from what is let go must not be gone on with after a crash.
-                await asyncio.to_thread(trees.remove, self._folder(run), ignore_errors=True)
+                await asyncio.to_thread(self._folders.remove, run)
                 parent, left = await start_over(
                     *(self._core, self._registry, self._lines, run, parent, items), share=share, replay=replay
                 )
@@ -137,8 +137,7 @@ class Trainer:
             self._gate = {}
             await self._finish(RunOutcome(run=found.run, state="superseded", ending=ending))
         else:  # who is forgotten has ended it in the store, and is in its checkpoints
-            for folder in self._staging.glob("run-*"):
-                await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
+            await asyncio.to_thread(self._folders.clear)
         return found is not None
 
     async def recover(self) -> str:
@@ -154,7 +153,7 @@ class Trainer:
         if found is not None and found.published:
             await self.release((because("ended_live"),))
             return ""
-        return self._folder(found.run).name if found else ""
+        return f"run-{found.run}" if found else ""
 
     async def resumable(self, *, replay: bool = False) -> progress.Underway | None:
         """An interrupted run that can go on; one that cannot is given up."""
@@ -191,9 +190,6 @@ class Trainer:
             logger.info("run %d waits at step %d of %d", run, now.step, now.steps)
         await self._plugins.on_training_interrupted(run)
         return True
-
-    def _folder(self, run: int) -> Path:
-        return self._staging / f"run-{run}"
 
     async def _claimed(self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
@@ -237,7 +233,7 @@ class Trainer:
             run=run,
             parent=parent,
             items=items,
-            folder=self._folder(run),
+            folder=await asyncio.to_thread(self._folders.of, run),
             background=background,
         )
         output, core = Path(job["output"]), self._core
@@ -272,7 +268,7 @@ class Trainer:
 
     async def _conclude(self, verdict: RunOutcome) -> None:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
-        await asyncio.to_thread(trees.remove, self._folder(verdict.run), ignore_errors=True)
+        await asyncio.to_thread(self._folders.remove, verdict.run)
         try:
             verdict = await self._store.write(partial(self._write, verdict=verdict))
         except Exception:
@@ -297,4 +293,7 @@ class Trainer:
             self._moves(event)
             await self._plugins.on_training_progress(run, event)
         else:
+            if event["event"] == "checkpoint":
+                with boundary(logger, "the checkpoint of run %d was not kept", run):
+                    await asyncio.to_thread(self._folders.keep, run)
             await attempts.keep(self._store, run, event, self._clock.now())
