@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where files lie in clear, for children and servers that must read them, while they are encrypted on the disk.
+"""Where files that are encrypted on the disk lie in clear, for children and servers that must read them.
 
 It is a private directory of this process on the file system that Linux keeps in memory, under a name that no
 caged child can find out. It goes when the process ends; what a killed one has left goes at the next start, or

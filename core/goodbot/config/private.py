@@ -13,7 +13,6 @@ from goodbot.base.errors import StoreError
 from goodbot.config import vault
 from goodbot.config.vault import Vault
 
-
 _PART = 1 << 20
 
 
@@ -47,12 +46,12 @@ def named(path: Path) -> Path:
     return path.with_name(path.name + encrypted.ENDING) if _on(path) else path
 
 
-def create(path: Path, *, anew: bool = True) -> Output:
-    """A file for our eyes alone, encrypted where that is on; with `anew` it may replace one.
+def create(path: Path, *, anew: bool = True, locked: bool = True) -> Output:
+    """A file for our eyes alone, encrypted where that is on and it is to be `locked`.
 
-    Raises OSError, StoreError.
+    With `anew` it may replace one. Raises OSError, StoreError.
     """
-    on = _on(path)
+    on = _on(path) if locked else None
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_TRUNC if anew else os.O_EXCL)
     key = None if on is None else on[0].key(on[1])
     file = os.fdopen(os.open(path, flags, 0o600), "wb")

@@ -30,6 +30,7 @@ FORMAT = 1
 
 _MAX_MANIFEST = 4 * 1024 * 1024
 _MAX_FILES = 10_000
+_PART = 1 << 20
 _LAST_TIME = 1e11
 _TOP = {"goodbot.db", "config.toml", "fetched.json"}
 """The last was in backups of before; it is not restored (`travel`)."""
@@ -75,15 +76,19 @@ def write(path: Path, about: BackupManifest, files: Mapping[str, Path]) -> None:
         with tarfile.open(fileobj=cast("BinaryIO", out), mode="w", format=tarfile.USTAR_FORMAT) as tar:
             add(tar, MANIFEST, len(text), about.created_at, io.BytesIO(text))
             for name, source in files.items():
-                with source.open("rb") as file:
+                with private.opened(source) as file:
                     add(tar, name, listed[name]["size"], about.created_at, file)
         out.finish()
 
 
 def _measure(path: Path) -> BackupFile:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return BackupFile(size=file.tell(), sha256=digest)
+    """Of its clear bytes."""
+    digest, size = hashlib.sha256(), 0
+    with private.opened(path) as file:
+        while part := file.read(_PART):
+            digest.update(part)
+            size += len(part)
+    return BackupFile(size=size, sha256=digest.hexdigest())
 
 
 def read(
@@ -129,22 +134,24 @@ def _header(file: BinaryIO) -> tuple[str, int]:
 
 
 def _copy(file: BinaryIO, entry: BackupFile, name: str, into: Path | None) -> None:
-    target = open(os.devnull, "wb") if into is None else _create(into, name)  # noqa: SIM115
-    with target:
-        digest = copy(file, entry.size, target)
-        if into is not None:
-            target.flush()
-            os.fsync(target.fileno())
+    if into is None:
+        with open(os.devnull, "wb") as nowhere:
+            digest = copy(file, entry.size, nowhere)
+    else:
+        with contextlib.closing(_create(into, name)) as target:
+            digest = copy(file, entry.size, cast("BinaryIO", target))
+            target.finish()
     if digest != entry.sha256:
         raise ArchiveError(f"{name} is damaged in this backup: its hash is another one")
 
 
-def _create(into: Path, name: str) -> BinaryIO:
+def _create(into: Path, name: str) -> private.Output:
+    """Adapters are encrypted there, if it is; the database is so already, and all else never is."""
     path = into / name
     for parent in reversed(Path(name).parents[:-1]):
         (into / parent).mkdir(mode=0o700, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
+    adapter = name.startswith("adapters/")
+    return private.create(private.named(path) if adapter else path, anew=False, locked=adapter)
 
 
 def _manifest(text: bytes) -> tuple[BackupManifest, dict[str, BackupFile]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import goodbot
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.connector import ConnectorSpec
+from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.cli.backup import archive
 from goodbot.cli.backup.travel import Travelling
@@ -66,7 +67,8 @@ def make(
             except AdapterError:
                 left_out.append(directory)
             else:
-                named = {f"adapters/{directory}/{p.name}": p for p in sorted(found.iterdir())}
+                here = sorted(found.iterdir())
+                named = {f"adapters/{directory}/{p.name.removesuffix(ENDING)}": p for p in here}
                 files |= {name: p for name, p in named.items() if archive.allowed(name)}
         adapters = len({name.split("/")[1] for name in files if name.startswith("adapters/")})
         files |= _copies({_CONFIG: config or home / _CONFIG, **travelling.files(home)}, work)

@@ -22,6 +22,7 @@ from goodbot.base.errors import (
 )
 from goodbot.cli.doctor.checks import failed, size
 from goodbot.config import Config
+from goodbot.config import clear as in_clear
 from goodbot.config.layout import DATABASE, beside
 from goodbot.config.vault import Vault
 from goodbot.conversation.notifications.alarms import described
@@ -93,8 +94,25 @@ async def encryption(examined: Examined) -> Sequence[Check]:
         return [
             warn("encryption", f"on, and in clear are {', '.join(clear)}", "delete them, or move them away")
         ]
-    text = f"on, key {record.key.id}; adapters and trainings hold no words and are not encrypted"
-    return [ok("encryption", text)]
+    if names := [one.name for one in _versions(home) if not _locked(one)]:
+        text = f"on, and in clear are the adapters {', '.join(names)}"
+        return [warn("encryption", text, "stop goodbot, then type `goodbot encrypt`")]
+    text = f"on, key {record.key.id}; while goodbot runs, adapters are in clear in "
+    if not in_clear.in_memory():
+        text += f"{home / in_clear.FOLDER}, on the disk: this system has no /dev/shm"
+        return [warn("encryption", text, "encrypt the disk, too")]
+    return [ok("encryption", f"{text}memory ({in_clear.root(home)})")]
+
+
+def _versions(home: Path) -> list[Path]:
+    root = home / "adapters"
+    found = sorted(root.iterdir()) if root.is_dir() else []
+    return [one for one in found if one.is_dir() and not one.name.startswith(".")]
+
+
+def _locked(version: Path) -> bool:
+    """Whether each of its files is encrypted."""
+    return all(encrypted.mark(file) is not None for file in trees.below(version) if file.is_file())
 
 
 async def library(examined: Examined) -> Sequence[Check]:

@@ -8,18 +8,20 @@ while it does, nothing else opens the database.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from goodbot.base import encrypted
+from goodbot.base import encrypted, scratch, trees
 from goodbot.base.encrypted import ENDING, KeyMark
 from goodbot.base.errors import StoreError, UsageError
-from goodbot.config import EncryptionConfig, vault
+from goodbot.config import EncryptionConfig, clear, vault
 from goodbot.config.file import ConfigFile
 from goodbot.config.layout import DATABASE
 from goodbot.config.vault import Vault, VaultRecord, database_key
+from goodbot.learning.adapters import formats
 from goodbot.store import backup, cipher, conversion, exporting, workshop
 
 Told = Callable[[str, float], None]
@@ -131,7 +133,7 @@ def _rewrite(home: Path, keys: Mapping[str, bytes], to: KeyMark | None, told: To
     """Bring all files to the key `to`; None: in clear. `keys`, by their ids, are what they may have now."""
     with backup.explained(home):
         workshop.sweep(home)
-        for file in _exports(home):
+        for file in [*_exports(home), *_adapters(home), *_trainings(home, to)]:
             told(file.name, 0.0)
             rewrite_file(file, keys, to)
         new = None if to is None else database_key(keys[to.id])
@@ -162,8 +164,47 @@ def _exports(home: Path) -> list[Path]:
     return kept
 
 
+def _adapters(home: Path) -> list[Path]:
+    """The files of all versions. What was made of them for servers is made again, where they are."""
+    root = home / "adapters"
+    trees.remove(root / formats.FOLDER, ignore_errors=True)
+    kept: list[Path] = []
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if folder.name.startswith("."):  # half of one, which a killed process has left
+            trees.remove(folder, ignore_errors=True)
+        elif folder.is_dir() and not folder.is_symlink():
+            kept += _whole(folder)
+    return kept
+
+
+def _trainings(home: Path, to: KeyMark | None) -> list[Path]:
+    """What interrupted trainings have kept, encrypted. Else they begin anew, and keep it where they should."""
+    staging = home / "staging"
+    scratch.sweep(home / "imports")
+    clear.sweep(home)
+    for folder in staging.iterdir() if staging.is_dir() else ():
+        inner = [folder] if to is None or not folder.name.startswith("run-") else [*folder.iterdir()]
+        for entry in inner:
+            if entry.is_dir():
+                trees.remove(entry, ignore_errors=True)
+            elif not entry.name.endswith(ENDING):
+                entry.unlink()
+    return [file for folder in sorted(staging.glob("run-*")) for file in _whole(folder)]
+
+
+def _whole(folder: Path) -> list[Path]:
+    """Its files but for halves of ones."""
+    files = [file for file in sorted(folder.iterdir()) if file.is_file() and not file.is_symlink()]
+    for half in [file for file in files if file.name.endswith(_NEW)]:
+        half.unlink()
+    return [file for file in files if not file.name.endswith(_NEW)]
+
+
 def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> None:
-    """One file that is in clear, or has one of these keys, gets the key `to`. Raises StoreError, OSError."""
+    """One file that is in clear, or has one of these keys, gets the key `to`.
+
+    What was written is read back and compared before the file as it was goes. Raises StoreError, OSError.
+    """
     mark = encrypted.mark(file)
     if (mark.id if mark else None) == (to.id if to else None):
         return
@@ -172,18 +213,24 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
     plain = file.name.removesuffix(ENDING)
     target = file.with_name(plain if to is None else plain + ENDING)
     partial = target.with_name(target.name + _NEW)
+    before, after = hashlib.sha256(), hashlib.sha256()
     with (
         file.open("rb") if mark is None else encrypted.reader(file, keys[mark.id]) as source,
         open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out,
     ):
         if to is None:
-            _copy(source, out.write)
+            _copy(source, out.write, before.update)
             out.flush()
             os.fsync(out.fileno())
         else:
             writer = encrypted.Writer(out, keys[to.id], to)
-            _copy(source, writer.write)
+            _copy(source, writer.write, before.update)
             writer.finish()
+    with partial.open("rb") if to is None else encrypted.reader(partial, keys[to.id]) as again:
+        _copy(again, after.update)
+    if before.digest() != after.digest():
+        partial.unlink()
+        raise StoreError(f"what was written of {file.name} reads otherwise: is the disk failing?")
     partial.replace(target)
     backup.sync(file.parent)  # the one is there for good before the other goes
     if target != file:
@@ -212,6 +259,7 @@ def reveal(file: Path, out: Path, found: Vault) -> int:
         return target.tell()
 
 
-def _copy(source: BinaryIO, write: Callable[[bytes], int]) -> None:
+def _copy(source: BinaryIO, *takers: Callable[[bytes], object]) -> None:
     while part := source.read(_PART):
-        write(part)
+        for take in takers:
+            take(part)

@@ -17,7 +17,7 @@ from goodbot.base.live_line import LiveLine
 from goodbot.base.printing import print_answer
 from goodbot.cli.asking import agrees
 from goodbot.cli.encryption import change
-from goodbot.config import EncryptionConfig, vault
+from goodbot.config import EncryptionConfig, clear, vault
 from goodbot.config.layout import beside
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.config.vault import Vault, placed
@@ -54,9 +54,14 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
         assert record is not None  # noqa: S101  it is on
         mark = record.key
     text = (
-        f"What people said is encrypted in {arguments.home}, with the key {mark.id} ({_where(place)}). "
-        "Adapters and trainings are not: they hold numbers, no words."
+        f"What people said, and what was learnt of it, is encrypted in {arguments.home}, with the key "
+        f"{mark.id} ({_where(place)})."
     )
+    if not clear.in_memory():
+        text += (
+            f" While goodbot runs, adapters are in clear in {arguments.home / clear.FOLDER}: this system "
+            "has no /dev/shm. Encrypt the disk, too."
+        )
     if saved is not None:
         path = saved.expanduser().absolute()
         vault.save(path, found.key(mark, place), arguments.home)

@@ -15,6 +15,7 @@ from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
 from goodbot.cli import service as services
 from goodbot.cli.uninstall.trace import Leaving, Trace
+from goodbot.config import clear
 from goodbot.config.lock import holder, short_socket
 
 _STOPS_SECONDS = 60.0
