@@ -32,7 +32,7 @@ def test_on_a_new_key_and_off(home: Path, capsys: pytest.CaptureFixture[str]) ->
     before = content(home / "goodbot.db")
     assert main(["encrypt", "--key", "file:key"]) == 0
     said = capsys.readouterr().out
-    assert "What people said is encrypted" in said
+    assert "What people said, and what was learnt of it, is encrypted" in said
     assert f"in {home.parent}/key" in said
     text = (home / "config.toml").read_text()
     assert text.startswith("# mine\n")
@@ -146,7 +146,15 @@ def test_doctor_says_whether_it_is_on(home: Path, capsys: pytest.CaptureFixture[
     assert main(["encrypt", "--key", "file:key"]) == 0
     capsys.readouterr()
     assert "on, key" in line()
-    assert "adapters and trainings hold no words and are not encrypted" in line()
+    assert "while goodbot runs, adapters are in clear in" in line()
+    version = home / "adapters" / "v000001-0000000000000000"
+    version.mkdir(parents=True)
+    (version / "manifest.json").write_text("{}")
+    assert f"in clear are the adapters {version.name}" in line()
+    assert main(["encrypt"]) == 0
+    capsys.readouterr()
+    assert [file.name for file in version.iterdir()] == ["manifest.json.enc"]
+    assert "in clear are the adapters" not in line()
     (home / "exports").mkdir()
     (home / "exports" / "one.jsonl").write_text("planted\n")
     assert "in clear are one.jsonl" in line()

@@ -178,12 +178,12 @@ def _adapters(home: Path) -> list[Path]:
 
 
 def _trainings(home: Path, to: KeyMark | None) -> list[Path]:
-    """What interrupted trainings have kept, encrypted. Else they begin anew, and keep it where they should."""
+    """What interrupted trainings have kept, encrypted; one that has kept it otherwise begins anew."""
     staging = home / "staging"
     scratch.sweep(home / "imports")
     clear.sweep(home)
-    for folder in staging.iterdir() if staging.is_dir() else ():
-        inner = [folder] if to is None or not folder.name.startswith("run-") else [*folder.iterdir()]
+    for folder in sorted(staging.iterdir()) if staging.is_dir() else ():
+        inner = [folder] if to is None or not folder.name.startswith("run-") else sorted(folder.iterdir())
         for entry in inner:
             if entry.is_dir():
                 trees.remove(entry, ignore_errors=True)

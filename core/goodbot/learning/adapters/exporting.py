@@ -18,6 +18,7 @@ from goodbot.base import trees
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
+from goodbot.config import clear
 from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
 from goodbot.learning.adapters.formats import Formats
@@ -59,6 +60,8 @@ async def export(
         raise UsageError(f"{out} is there already: an export never replaces anything")
     if not out.parent.is_dir():
         raise UsageError(f"{out.parent} is no directory")
+    if clear.is_apart(home / "adapters") and out.is_relative_to(home.absolute()):
+        raise UsageError(f"nothing in {home} is to lie in clear: name a place outside of it")
     try:
         with workshop.made(home, out.parent, "export") as work:
             part = work / out.name
