@@ -20,6 +20,7 @@ import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
 from goodbot.api.server import AdapterFormat
 from goodbot.base import cage, spawn
+from goodbot.base.cage import places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.inference.servers.sampler_process import SamplerProcess
@@ -330,6 +331,37 @@ async def test_a_link_in_a_foreign_directory_gives_nothing_but_the_hub_s_own_fil
     blobs.rename(cache / "files")
     blobs.symlink_to(tmp_path)  # such a cache was handed over, not made by the hub's library
     assert await reading(snapshot, tmp_path / "secrets.env") == ["refused"]
+
+
+SHARED = """
+import os, sys
+for path in sys.argv[1:]:
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    os.unlink(path)
+    for work in (os.listdir, os.mkdir):
+        try:
+            work(os.path.dirname(path) if work is os.listdir else path)
+        except PermissionError:
+            print("refused")
+    try:
+        os.symlink("/etc/passwd", path)
+    except PermissionError:
+        print("refused")
+"""
+
+
+async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:
+    """Else one child found what another may read in clear, or led us elsewhere with a link."""
+    place = Path(places.SHARED_MEMORY, f"goodbot-test-{os.getpid()}")
+    process = await spawn.start(
+        *spawn.python("-c", SHARED, str(place)),
+        cage=spawn.Cage(reads=[tmp_path]),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    assert out.decode().split() == ["refused"] * 3
+    assert not os.path.lexists(place)
 
 
 async def test_a_state_directory_in_what_is_shown_stays_hidden(tmp_path: Path) -> None:
