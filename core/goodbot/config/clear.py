@@ -9,6 +9,7 @@ with the next process that needs one. Where there is no such file system, it is 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import secrets
 import threading
@@ -23,7 +24,7 @@ FOLDER = "clear"
 _MEMORY = Path("/dev/shm")  # noqa: S108  a directory of ours in it is 0700, and never found by its name
 PREFIX = "goodbot-clear-"
 _rooms: dict[Path, Scratch] = {}
-"""By state directory."""
+"""By what is in clear there: who knows where adapters lie does not know where a training does."""
 _making = threading.Lock()
 
 
@@ -40,12 +41,12 @@ def of(folder: Path) -> Path:
     home = _encrypted(folder)
     if home is None:
         return folder
+    place = folder.absolute()
     with _making:
-        if home not in _rooms or not _rooms[home].path.is_dir():
-            if home not in _rooms:
-                atexit.register(leave, home)
-            _rooms[home] = apart(home)
-        return _rooms[home].path / folder.absolute().relative_to(home)
+        if place not in _rooms:
+            _rooms[place] = apart(home)
+            atexit.register(leave, home)
+        return _rooms[place].path / folder.name
 
 
 def is_apart(folder: Path) -> bool:
@@ -61,7 +62,7 @@ def apart(home: Path) -> Scratch:
     place = root(home)
     place.mkdir(mode=0o700, exist_ok=True)
     scratch.sweep(place, PREFIX)
-    return Scratch(place, f"{PREFIX}{secrets.token_hex(16)}-")
+    return Scratch(place, f"{_whose(home)}{secrets.token_hex(16)}-")
 
 
 def root(home: Path) -> Path:
@@ -72,18 +73,23 @@ def root(home: Path) -> Path:
 def leave(home: Path) -> None:
     """Delete what this process has in clear of a state directory; idempotent."""
     with _making:
-        if (room := _rooms.pop(home.absolute(), None)) is not None:
-            room.remove()
+        for place in [one for one in _rooms if one.is_relative_to(home.absolute())]:
+            _rooms.pop(place).remove()
 
 
 def sweep(home: Path) -> None:
-    """Delete what processes that were killed have left."""
+    """Delete what processes that were killed have left, of whichever state directory."""
     scratch.sweep(root(home), PREFIX)
 
 
 def abandoned(home: Path) -> list[Path]:
-    """That; changes nothing."""
-    return scratch.abandoned(root(home), PREFIX)
+    """What killed ones have left of this state directory; changes nothing."""
+    return scratch.abandoned(root(home), _whose(home))
+
+
+def _whose(home: Path) -> str:
+    """How the names of a state directory's own begin."""
+    return f"{PREFIX}{hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:12]}-"
 
 
 def _encrypted(folder: Path) -> Path | None:

@@ -96,10 +96,11 @@ def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tup
     """As `plain`: the open file, and how many bytes it has."""
     where = f"{path.parent.name}/{path.name}"
     descriptor, locked = _opened(path, where, within)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise AdapterError(f"{where} is no plain file")
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise AdapterError(f"{where} is no plain file")
         size = encrypted.size_in(found.st_size) if locked else found.st_size
         if size > limit:
             raise AdapterError(f"{where} has {size} bytes, over the limit of {limit}")
@@ -119,17 +120,16 @@ def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tup
 
 def _opened(path: Path, where: str, within: int | None) -> tuple[int, bool]:
     """A file's descriptor, and whether it is encrypted. Raises AdapterError."""
-    for locked in (False, True):
-        here = path.with_name(path.name + encrypted.ENDING) if locked else path
+    sealed = path.with_name(path.name + encrypted.ENDING)
+    try:
         try:
-            return os.open(here if within is None else here.name, _OPEN, dir_fd=within), locked
-        except FileNotFoundError as error:
-            missing = error
-        except OSError as error:
-            if _is_link(here):
-                raise AdapterError(f"{where} is no plain file, but a link") from error
-            raise AdapterError(f"{where} is missing ({error.strerror})") from error
-    raise AdapterError(f"{where} is missing ({missing.strerror})")
+            return os.open(path if within is None else path.name, _OPEN, dir_fd=within), False
+        except FileNotFoundError:
+            return os.open(sealed if within is None else sealed.name, _OPEN, dir_fd=within), True
+    except OSError as error:
+        if _is_link(path) or _is_link(sealed):
+            raise AdapterError(f"{where} is no plain file, but a link") from error
+        raise AdapterError(f"{where} is missing ({error.strerror})") from error
 
 
 def _is_link(path: Path) -> bool:
