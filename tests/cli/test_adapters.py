@@ -20,6 +20,7 @@ from goodbot.store import workshop
 from tests.cli.program import Bot
 from tests.core.inference.servers import tiny
 from tests.core.store import killed
+from tests.encryption import need_libraries
 from tests.support import require
 
 Goodbot = Callable[..., tuple[int, str, str]]
@@ -42,6 +43,38 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An adapter of the demonstration model that somebody else has made, in PEFT's layout."""
     require("numpy")
     return tiny.adapter(tmp_path_factory.mktemp("foreign") / "poet", seed=3)
+
+
+def test_where_encryption_is_on_one_comes_in_and_out_and_lies_nowhere_in_clear(
+    goodbot: Goodbot, foreign: Path, tmp_path: Path
+) -> None:
+    need_libraries()
+    home, key = tmp_path / "home", f"file:{tmp_path / 'key'}"
+    code, _, err = goodbot("encrypt", "--key", key)
+    assert code == 0, err
+    code, _, err = goodbot("adapters", "import", str(foreign))
+    assert code == 0, err
+    code, _, err = goodbot("adapters", "export", "1", "--format", "peft", "--out", str(home / "out"))
+    assert (code, "nothing in" in err) == (2, True), err
+
+    def exported(name: str) -> bytes:
+        code, _, err = goodbot("adapters", "export", "1", "--format", "peft", "--out", str(tmp_path / name))
+        assert code == 0, err
+        return (tmp_path / name / "adapter_model.safetensors").read_bytes()
+
+    def in_clear() -> list[str]:
+        files = [file for file in home.rglob("*") if file.is_file()]
+        return sorted(file.name for file in files if first[-256:] in file.read_bytes())
+
+    first = exported("first")
+    assert in_clear() == []
+    assert [*(home / "imports").iterdir()] == []
+    assert goodbot("encrypt", "--rekey", "--key", key)[0] == 0
+    assert in_clear() == []
+    assert exported("second") == first
+    assert goodbot("decrypt", "--yes")[0] == 0
+    assert in_clear() == ["adapter_model.safetensors"]
+    assert exported("third") == first
 
 
 def test_the_formats_of_the_help_are_those_that_are_made() -> None:

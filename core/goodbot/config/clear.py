@@ -16,6 +16,7 @@ import threading
 from pathlib import Path
 
 from goodbot.base import scratch
+from goodbot.base.errors import StoreError
 from goodbot.base.scratch import Scratch
 from goodbot.config import vault
 
@@ -36,7 +37,7 @@ def in_memory() -> bool:
 def of(folder: Path) -> Path:
     """Where a directory of the state directory is in clear: itself, or its like in memory.
 
-    The like is not made here. Raises OSError, StoreError.
+    The like is not made here. Raises StoreError.
     """
     home = _encrypted(folder)
     if home is None:
@@ -57,12 +58,16 @@ def is_apart(folder: Path) -> bool:
 def apart(home: Path) -> Scratch:
     """A private directory in clear of one's own, in `root`, which nobody finds who is not told its name.
 
-    Raises OSError.
+    Raises StoreError.
     """
     place = root(home)
-    place.mkdir(mode=0o700, exist_ok=True)
-    scratch.sweep(place, PREFIX)
-    return Scratch(place, f"{_whose(home)}{secrets.token_hex(16)}-")
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        scratch.sweep(place, PREFIX)
+        return Scratch(place, f"{_whose(home)}{secrets.token_hex(16)}-")
+    except OSError as error:
+        why = error.strerror or error
+        raise StoreError(f"what is encrypted cannot be laid in clear into {place}: {why}") from error
 
 
 def root(home: Path) -> Path:

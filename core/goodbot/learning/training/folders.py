@@ -72,7 +72,7 @@ class RunFolders:
         with contextlib.suppress(GoodbotError, OSError):
             trees.remove(clear.of(self.staging) / f"run-{run}", ignore_errors=True)
 
-    def clear(self) -> None:
+    def remove_all(self) -> None:
         """All of all runs. Raises StoreError."""
         for place in {self.staging, clear.of(self.staging)}:
             for folder in place.glob("run-*"):

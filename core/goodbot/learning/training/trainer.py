@@ -137,7 +137,7 @@ class Trainer:
             self._gate = {}
             await self._finish(RunOutcome(run=found.run, state="superseded", ending=ending))
         else:  # who is forgotten has ended it in the store, and is in its checkpoints
-            await asyncio.to_thread(self._folders.clear)
+            await asyncio.to_thread(self._folders.remove_all)
         return found is not None
 
     async def recover(self) -> str:
