@@ -52,17 +52,24 @@ def verified(root: Path, directory: str, expected_sha256: str, base: Base | None
 def remove(root: Path, directory: str) -> None:
     """Delete the files of a version, in clear and in all formats, too. Raises OSError."""
     for place in dict.fromkeys((root, clear.of(root))):
-        if (place / directory).exists():
-            trees.remove(place / directory)
+        _delete(place / directory)
         formats.forget(place, directory)
+
+
+def _delete(directory: Path) -> None:
+    """Of a copy, nobody may take a file away; we allow it to ourselves first. Raises OSError."""
+    if directory.is_symlink():
+        directory.unlink()
+    elif directory.exists():
+        directory.chmod(0o700)
+        trees.remove(directory)
 
 
 def _copy(source: Path, target: Path) -> None:
     """Each of its files, decrypted; it appears whole. Raises AdapterError, OSError."""
     part = target.with_name(f".{target.name}.part")
-    for old in (part, target):
-        if os.path.lexists(old):
-            trees.remove(old)
+    _delete(part)
+    _delete(target)
     part.mkdir(mode=0o700, parents=True)
     try:
         for name in {entry.name.removesuffix(encrypted.ENDING) for entry in source.iterdir()} & {*_LIMITS}:
