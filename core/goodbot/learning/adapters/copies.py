@@ -24,6 +24,7 @@ from goodbot.learning.adapters import formats
 logger = logging.getLogger(__name__)
 
 _LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, FINGERPRINT: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _making = threading.Lock()
 
 
@@ -73,9 +74,10 @@ def _copy(source: Path, target: Path) -> None:
     part.mkdir(mode=0o700, parents=True)
     try:
         for name in {entry.name.removesuffix(encrypted.ENDING) for entry in source.iterdir()} & {*_LIMITS}:
-            descriptor = os.open(part / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400)
-            with plain(source / name, limit=_LIMITS[name]) as file, os.fdopen(descriptor, "wb") as out:
-                shutil.copyfileobj(file, out)
+            with plain(source / name, limit=_LIMITS[name]) as file:
+                descriptor = os.open(part / name, _CREATE, 0o400)
+                with os.fdopen(descriptor, "wb") as out:
+                    shutil.copyfileobj(file, out)
         part.rename(target)
         target.chmod(0o500)  # nothing that only reads it adds or removes a file
     except BaseException:
