@@ -11,6 +11,7 @@ import os
 import pickle
 import shutil
 import struct
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -334,7 +335,14 @@ async def test_a_link_in_a_foreign_directory_gives_nothing_but_the_hub_s_own_fil
 
 
 SHARED = """
-import os, sys
+import _posixshmem, mmap, multiprocessing, os, sys
+with multiprocessing.get_context("fork").Lock():
+    name = f"/goodbot-test-{os.getpid()}-shared"
+    handle = _posixshmem.shm_open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    os.ftruncate(handle, 4096)
+    mmap.mmap(handle, 4096)[:4] = b"here"
+    os.close(os.open(f"/dev/shm{name}", os.O_RDWR | os.O_TRUNC))
+    _posixshmem.shm_unlink(name)
 for path in sys.argv[1:]:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     os.unlink(path)
@@ -353,15 +361,25 @@ for path in sys.argv[1:]:
 async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:
     """Else one child found what another may read in clear, or led us elsewhere with a link."""
     place = Path(places.SHARED_MEMORY, f"goodbot-test-{os.getpid()}")
-    process = await spawn.start(
-        *spawn.python("-c", SHARED, str(place)),
-        cage=spawn.Cage(reads=[tmp_path]),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    out, _ = await process.communicate()
+    with tempfile.TemporaryDirectory(prefix=places.CLEAR, dir=places.SHARED_MEMORY):
+        process = await spawn.start(
+            *spawn.python("-c", SHARED, str(place)),
+            cage=spawn.Cage(reads=[tmp_path]),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        out, _ = await process.communicate()
     assert process.returncode == 0
     assert out.decode().split() == ["refused"] * 3
     assert not os.path.lexists(place)
+
+
+def test_shared_memory_is_as_ever_while_nothing_lies_there_in_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "SHARED_MEMORY", str(tmp_path))
+    assert not places.clear()
+    (tmp_path / f"{places.CLEAR}one").mkdir()
+    assert places.clear()
 
 
 async def test_a_state_directory_in_what_is_shown_stays_hidden(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ number 1, and several may share one directory.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import tempfile
@@ -25,6 +26,16 @@ class Scratch:
             if (handle := _held(self.path)) is not None:
                 self._handle = handle
                 return  # else somebody swept it before it was held
+
+    def restore(self) -> None:
+        """Make it anew, empty, where somebody else has deleted it. Raises OSError."""
+        if os.fstat(self._handle).st_nlink and self.path.exists():
+            return
+        self.path.mkdir(mode=0o700)
+        if (handle := _held(self.path)) is None:
+            raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it", str(self.path))
+        os.close(self._handle)
+        self._handle = handle
 
     def remove(self) -> None:
         """Delete it with all that is in it."""

@@ -16,14 +16,15 @@ import threading
 from pathlib import Path
 
 from goodbot.base import scratch
+from goodbot.base.cage import places
 from goodbot.base.errors import StoreError
 from goodbot.base.scratch import Scratch
 from goodbot.config import vault
 
 FOLDER = "clear"
 """In the state directory, where there is no memory for it."""
-_MEMORY = Path("/dev/shm")  # noqa: S108  a directory of ours in it is 0700, and never found by its name
-PREFIX = "goodbot-clear-"
+_MEMORY = Path(places.SHARED_MEMORY)
+PREFIX = places.CLEAR
 _rooms: dict[Path, Scratch] = {}
 """By what is in clear there: who knows where adapters lie does not know where a training does."""
 _making = threading.Lock()
@@ -47,6 +48,10 @@ def of(folder: Path) -> Path:
         if place not in _rooms:
             _rooms[place] = apart(home)
             atexit.register(leave, home)
+        try:
+            _rooms[place].restore()  # systemd empties a user's /dev/shm when he logs out (RemoveIPC)
+        except OSError as error:
+            raise _no_place(_rooms[place].path, error) from error
         return _rooms[place].path / folder.name
 
 
@@ -66,8 +71,7 @@ def apart(home: Path) -> Scratch:
         scratch.sweep(place, PREFIX)
         return Scratch(place, f"{_whose(home)}{secrets.token_hex(16)}-")
     except OSError as error:
-        why = error.strerror or error
-        raise StoreError(f"what is encrypted cannot be laid in clear into {place}: {why}") from error
+        raise _no_place(place, error) from error
 
 
 def root(home: Path) -> Path:
@@ -101,3 +105,7 @@ def _encrypted(folder: Path) -> Path | None:
     """The state directory that it lies in, if what lies there is encrypted."""
     found = vault.of(folder)
     return found.home.absolute() if found is not None and found.record() is not None else None
+
+
+def _no_place(place: Path, error: OSError) -> StoreError:
+    return StoreError(f"what is encrypted cannot be laid in clear into {place}: {error.strerror or error}")

@@ -129,7 +129,7 @@ def _move_encrypted(staging: Path, final: Path, keep: Callable[[Path, Path], Non
         keep(entry, part)
     _sync(part)
     part.rename(final)
-    trees.remove(staging)
+    trees.remove(staging, ignore_errors=True)  # the version is there; who made the directory sweeps it
 
 
 def verify(root: Path, directory: str, expected_sha256: str, base: Base | None = None) -> Path:

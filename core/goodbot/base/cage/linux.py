@@ -38,7 +38,7 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
             *((path, landlock.USE | landlock.READ) for path in places.devices()),
             *((path, landlock.RUN) for path in places.programs(command[0])),
             *((path, landlock.WRITE) for path in writes),
-            (places.SHARED_MEMORY, landlock.SHARE),
+            (places.SHARED_MEMORY, landlock.SHARE if places.clear() else landlock.WRITE),
             ("/proc/self", landlock.OWN),
         ]
         landlock.restrict(rules)

@@ -58,6 +58,8 @@ DEVICES = (
     "/dev/accel",
 )
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
+CLEAR = "goodbot-clear-"
+"""How directories in it begin whose files are encrypted on the disk (`goodbot.config.clear`)."""
 _LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
 _GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
 
@@ -65,6 +67,11 @@ _GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dx
 def has_gpu() -> bool:
     """Whether there is a driver: it may reserve far more addresses than there is memory, and CUDA listens."""
     return any(os.path.exists(path) for path in _GPUS)
+
+
+def clear() -> bool:
+    """Whether somebody has files in shared memory that a child may read only by the name it is told."""
+    return bool(glob.glob(f"{SHARED_MEMORY}/{CLEAR}*"))
 
 
 def devices() -> list[str]:

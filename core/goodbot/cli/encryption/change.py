@@ -167,11 +167,11 @@ def _exports(home: Path) -> list[Path]:
 def _adapters(home: Path) -> list[Path]:
     """The files of all versions. What was made of them for servers is made again, where they are."""
     root = home / "adapters"
-    trees.remove(root / formats.FOLDER, ignore_errors=True)
+    _gone(root / formats.FOLDER)
     kept: list[Path] = []
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         if folder.name.startswith("."):  # half of one, which a killed process has left
-            trees.remove(folder, ignore_errors=True)
+            _gone(folder)
         elif folder.is_dir() and not folder.is_symlink():
             kept += _whole(folder)
     return kept
@@ -183,13 +183,20 @@ def _trainings(home: Path, to: KeyMark | None) -> list[Path]:
     scratch.sweep(home / "imports")
     clear.sweep(home)
     for folder in sorted(staging.iterdir()) if staging.is_dir() else ():
-        inner = [folder] if to is None or not folder.name.startswith("run-") else sorted(folder.iterdir())
+        run = folder.is_dir() and not folder.is_symlink() and folder.name.startswith("run-")
+        inner = sorted(folder.iterdir()) if run and to is not None else [folder]
         for entry in inner:
-            if entry.is_dir():
-                trees.remove(entry, ignore_errors=True)
-            elif not entry.name.endswith(ENDING):
-                entry.unlink()
+            if not entry.name.endswith(ENDING) or not entry.is_file():
+                _gone(entry)
     return [file for folder in sorted(staging.glob("run-*")) for file in _whole(folder)]
+
+
+def _gone(entry: Path) -> None:
+    """Delete it, whatever it is: what stayed would be in clear beside what is encrypted. Raises OSError."""
+    if entry.is_dir() and not entry.is_symlink():
+        trees.remove(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def _whole(folder: Path) -> list[Path]:

@@ -51,10 +51,11 @@ def verified(root: Path, directory: str, expected_sha256: str, base: Base | None
 
 
 def remove(root: Path, directory: str) -> None:
-    """Delete the files of a version, in clear and in all formats, too. Raises OSError."""
-    for place in dict.fromkeys((root, clear.of(root))):
-        _delete(place / directory)
-        formats.forget(place, directory)
+    """Delete the files of a version, in clear and in all formats, too. Raises OSError, StoreError."""
+    with _making:  # else a copy that is being made appears after what it was made of has gone
+        for place in dict.fromkeys((root, clear.of(root))):
+            _delete(place / directory)
+            formats.forget(place, directory)
 
 
 def _delete(directory: Path) -> None:

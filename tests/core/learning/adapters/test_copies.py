@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, contents, inspect, verify
-from goodbot.base import encrypted
-from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base import encrypted, trees
+from goodbot.base.errors import AdapterError, ServerError, StoreError
 from goodbot.config import clear
 from goodbot.learning.adapters import copies
 
@@ -116,6 +116,24 @@ def test_it_goes_with_its_process_or_at_the_next_start(home: Path) -> None:
     clear._rooms.pop(root).release()  # as if it had been killed
     clear.sweep(home)
     assert not second.exists()
+
+
+def test_where_somebody_emptied_the_memory_a_copy_is_made_again_for_us_alone(home: Path) -> None:
+    root, name, sha256 = published(home)
+    room = copies.verified(root, name, sha256).parents[1]
+    trees.remove(room)
+    copy = copies.verified(root, name, sha256)
+    assert copy.parents[1] == room
+    assert NUMBERS in (copy / WEIGHTS).read_bytes()
+    assert room.stat().st_mode & 0o777 == 0o700
+    clear.sweep(home)
+    assert copy.exists(), "it is held, as before"
+    trees.remove(room)
+    room.mkdir()  # who knows whose it is
+    with pytest.raises(StoreError, match="cannot be laid in clear"):
+        copies.verified(root, name, sha256)
+    assert [*room.iterdir()] == []
+    room.rmdir()
 
 
 def test_in_clear_there_is_no_copy(tmp_path: Path, home: Path) -> None:
