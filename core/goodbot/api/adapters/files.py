@@ -25,6 +25,7 @@ MAX_WEIGHTS = 16 << 30
 MAX_TEXT = 8 << 20
 """Bytes of a config, a manifest or a fingerprint."""
 
+_PART = 1 << 20
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Without O_NONBLOCK, opening a pipe would wait for somebody to write into it."""
 
@@ -88,7 +89,10 @@ def read(path: Path, *, limit: int = MAX_TEXT, within: int | None = None) -> byt
 def sha256(path: Path, *, limit: int = MAX_WEIGHTS) -> str:
     """The hash of a plain file, in hexadecimal. Raises AdapterError."""
     with plain(path, limit=limit) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        while part := file.read(_PART):
+            digest.update(part)
+        return digest.hexdigest()
 
 
 @contextlib.contextmanager
