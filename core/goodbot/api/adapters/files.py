@@ -97,7 +97,7 @@ def sha256(path: Path, *, limit: int = MAX_WEIGHTS) -> str:
 
 @contextlib.contextmanager
 def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tuple[BinaryIO, int]]:
-    """As `plain`: the open file, and how many bytes it has."""
+    """Open a plain file, and say how many bytes it has in clear: see `files.plain`."""
     where = f"{path.parent.name}/{path.name}"
     descriptor, locked = _opened(path, where, within)
     found = os.fstat(descriptor)

@@ -59,7 +59,19 @@ def check_weights(path: Path) -> Shapes:
 
 
 def header(file: BinaryIO, name: str, size: int) -> Shapes:
-    """`check_weights` of a file of so many bytes, open at its beginning; no more than `MOST` are read."""
+    """Read what is before the numbers, and check it as `check_weights` does.
+
+    Args:
+        file: Open at its beginning; no more than `MOST` bytes are read.
+        name: What it is called where it is refused.
+        size: How many bytes it has.
+
+    Returns:
+        Its tensors, by their names.
+
+    Raises:
+        AdapterError: It is not an adapter's, or not whole.
+    """
     try:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > _MAX_HEADER:
