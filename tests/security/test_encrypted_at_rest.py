@@ -163,8 +163,8 @@ async def test_an_interrupted_training_goes_on_from_what_is_encrypted(tmp_path: 
     assert kept.name == "checkpoints.tar.enc"
     assert encrypted.mark(kept)
     async with open_bot(tmp_path, sections=sections) as bot:
-        bot.fake.set(hold=None)
-        await bot.settle()
+        bot.fake.set(train="steps", hold=None)
+        assert (await bot.train()).state == "activated"
         assert done(bot) == each_step_once()
         await check(bot)
         assert [*(home / "staging").iterdir()] == []
