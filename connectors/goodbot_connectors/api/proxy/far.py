@@ -88,6 +88,8 @@ class Far:
                 )
             yield response
         except (aiohttp.ClientConnectorError, ServerError) as error:
+            if response is not None:  # it does answer: who reads that says what is wrong with it
+                raise
             raise HttpError(
                 502, "The upstream does not answer: see [connectors.api] upstream, and whether it runs."
             ) from error

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.chat_answers import Completion
 from goodbot.base.errors import ServerError
 from goodbot.config import ServingConfig
 from goodbot.config.secrets import Secret
@@ -20,7 +21,7 @@ from goodbot_fakes.openai_server import FakeOpenAI
 from goodbot_fakes.policy import Policy
 
 from tests.core.builders import open_bot, rows
-from tests.core.inference.servers.test_thinking import ASKED, serving
+from tests.core.inference.servers.test_thinking import ASKED, chunk, serving
 
 DIED = {"message": "EngineCore died", "code": 500}
 ABORTED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "abort"}]}
@@ -64,6 +65,22 @@ async def test_half_a_thought_is_no_answer_in_a_chat(how: str, tmp_path: Path) -
             server.then = None
             await bot.say("And now?")
             assert len(await rows(bot.store, "SELECT id FROM turns")) == 1
+
+
+@pytest.mark.parametrize(
+    "ends", [("[DONE]",), (json.dumps(chunk({}, "stop")),)], ids=["no reason", "no mark"]
+)
+async def test_a_whole_answer_is_one_however_its_server_ends_it(ends: Sequence[str]) -> None:
+    lines = [f"data: {one}\n\n".encode() for one in (json.dumps(chunk({"content": "Green."})), *ends)]
+    async with serving(lines, chat.PATH) as url:
+        upstream = Upstream("the server", url, Secret(""))
+        await upstream.open()
+        try:
+            *words, whole = [piece async for piece in chat.stream(upstream, {})]
+        finally:
+            await upstream.close()
+    assert isinstance(whole, Completion)
+    assert (words, whole.text, whole.finish) == (["Green."], "Green.", "stop")
 
 
 async def test_what_is_held_back_of_a_thought_is_not_shown_as_its_answer() -> None:
