@@ -95,10 +95,10 @@ class Site:
 
     def _scripts(self, page: str) -> str:
         """All scripts that a page loads, and those that they load."""
-        names = [page]
+        names, scripts = [page], [name for name in self._files if name.endswith(".js")]
         for name in names:
             text = self._text(name)
-            names += [one for one in self._files if f'"{_FILES}{one}"' in text and one not in names]
+            names += [one for one in scripts if f'"{_FILES}{one}"' in text and one not in names]
         return "".join(self._text(name) for name in names[1:])
 
     def _text(self, name: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from goodbot.api.actions import HINTS
 from goodbot.api.commands import of
 from goodbot.api.events import OrderKey, Outcome, PressEvent, Receipt
+from goodbot.api.texts import say
 from goodbot_connectors.terminal.connector import TerminalConnector
 from goodbot_connectors.terminal.conversation import Conversation
 from goodbot_connectors.terminal.link import Link
@@ -141,8 +142,10 @@ def test_a_key_rates_once_and_three_stars_are_a_rating_too(
 @pytest.mark.parametrize("page", ["rate.js", "chat.js"])
 def test_the_keys_are_those_of_the_browser(page: str) -> None:
     pages = (files("goodbot_connectors.web") / "pages" / name for name in ("keys.js", page))
-    rows = [row for one in pages for row in re.findall(r"keys: \[(.+?)\], does: \"(\w+)", one.read_text())]
-    there = {key: does for keys, does in rows for key in re.findall(r'"(\w)"', keys)}
+    rows = [
+        row for one in pages for row in re.findall(r"keys: \[(.+?)\], does: say\(\"(\w+)", one.read_text())
+    ]
+    there = {key: say(does).split()[0] for keys, does in rows for key in re.findall(r'"(\w)"', keys)}
     assert {key: there[key] for key in KEYS} == {
         "g": "Good",
         "b": "Bad",
