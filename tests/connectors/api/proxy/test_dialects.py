@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.completions import with_tools, without_tools
-from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
+from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses, shapes
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, ResponseReader, ToolCall
 from goodbot_connectors.api.proxy.listening import ResponseTap
 from hypothesis import given, settings
@@ -119,6 +119,27 @@ def test_responses_are_read() -> None:
     assert (found.custom, len(found.tools)) == ({"apply_patch"}, 2)
     assert found.whole
     assert not responses.asked({"input": "x", "previous_response_id": "r"}).whole
+
+
+def test_the_words_before_many_calls_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each of 80,000 calls, one request stopped everything for 40 minutes."""
+    looked = list[str]()
+    split = shapes.split
+
+    def counted(text: str, **more: Any) -> tuple[str, str]:
+        looked.append(text)
+        return split(text, **more)
+
+    monkeypatch.setattr(shapes, "split", counted)
+    said = {"role": "assistant", "content": "<think>Hm.</think>Sure, <b>all</b>."}
+    calls = [{"type": "function_call", "call_id": f"c{n}", "name": "f"} for n in range(50)]
+    [first, second] = responses.asked(
+        {"input": [said, *calls, {"type": "function_call_output", "output": "1"}, *calls]}
+    ).messages[::2]
+    assert (first["content"], second["content"]) == ("Sure, <b>all</b>.", "")
+    for message in (first, second):
+        assert [one["id"] for one in message["tool_calls"]] == [one["call_id"] for one in calls]
+    assert [text for text in looked if text] == [said["content"]]
 
 
 def test_a_stream_whose_end_does_not_repeat_it_is_read_from_its_items() -> None:

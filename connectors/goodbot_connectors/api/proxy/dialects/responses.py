@@ -77,8 +77,10 @@ def _joined(messages: list[Message]) -> list[Message]:
     for message in messages:
         last = found[-1] if found else {}
         if message["role"] == "assistant" == last.get("role") and message.get("tool_calls"):
-            calls = [*last.get("tool_calls", ()), *message["tool_calls"]]
-            found[-1] = shapes.assistant(str(last["content"]), calls)
+            if said := last.get("tool_calls"):  # of the words a thought is gone already
+                said += message["tool_calls"]
+            else:
+                found[-1] = shapes.assistant(str(last["content"]), message["tool_calls"])
         else:
             found.append(message)
     return found
