@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from goodbot.api.marks import opened_by_template
+from goodbot.base.endings import HEADERS, WRAPPERS, is_plain
 from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by, split
 
 THINK = KNOWN[0]
@@ -145,6 +146,13 @@ MANY = 140_000
 def test_a_text_of_nothing_but_marks_is_read_in_a_few_passes(text: str, left: str) -> None:
     """Anybody who may send answers can send one: at a pass for each mark it takes hours."""
     assert split(text)[1] == left
+
+
+def test_what_is_plain_is_taken_apart_into_itself() -> None:
+    marks = [*HEADERS, *WRAPPERS, *(one.opens for one in KNOWN), *(one.closes for one in KNOWN if one.sure)]
+    assert not [mark for mark in marks if is_plain(mark) or is_plain(f" \n{mark} a")]
+    for text in ("", " \n", "3 > 2.\n", "  An analysis of it.\n\n", "Analysis", "assistantfinal é", "a]b"):
+        assert (is_plain(text), split(text)) == (True, ("", text))
 
 
 @pytest.mark.parametrize("asked", ["In <answer> tags, please.", "End with </answer>.", "<\u2060ANSWER>"])

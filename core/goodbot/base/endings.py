@@ -28,6 +28,14 @@ _TURNS = re.compile(r"<\|end\|>(<\|start\|>assistant)?(<\|channel\|>\w*(<\|messa
 _ENDS = ("<|end_of_solution|>", "<|END_RESPONSE|>", "<|return|>")
 """What ends an answer, and is left as text by some servers."""
 
+_SIGNS, _OPENINGS = ("<", "[", "◁"), ("analysis", "Here")
+"""First characters of all marks, and words that begin a thought where they begin the text."""
+
+
+def is_plain(text: str) -> bool:
+    """Whether nothing in a text can be a mark: most of what is said, which then need not be taken apart."""
+    return not any(sign in text for sign in _SIGNS) and not text.lstrip().startswith(_OPENINGS)
+
 
 def wrappers(asked: object) -> dict[str, str]:
     """What an answer to these messages may stand in. Who speaks of such a tag wants to see it."""

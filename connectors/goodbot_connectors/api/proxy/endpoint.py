@@ -128,19 +128,22 @@ class Proxy:
         if upstream == OWN:
             body = await read(request, READ, came=LARGEST, thinned=Pictures())
             came(len(body))
+            self._admit(client)  # before anything is made of it
             asked = await asyncio.to_thread(parsed, body)  # a large one takes longer than others wait
             return await self._own.answer(request, self._call(request, client, api), asked)
         body = b"".join([piece async for piece in pieces(request, LARGEST)])
         came(len(body))
-        connector = self._connector  # whose rights were taken away does not spend the owner's key
-        user, channel = connector.user(client.name), connector.channel(client.name)
-        if not connector.host.model.admit(user, channel):
-            raise HttpError(403, f"{client.name} may not talk to goodbot: see `goodbot people`.")
+        self._admit(client)  # whose rights were taken away does not spend the owner's key
         far, url = self._far(upstream, api.dialect)
         async with far.ask(
             hdrs.METH_POST, url + _rest(request), self._onwards(request, api.dialect, key), body
         ) as response:
             return await self._back(request, client, api, body, response)
+
+    def _admit(self, client: ApiClient) -> None:
+        user, channel = self._connector.user(client.name), self._connector.channel(client.name)
+        if not self._connector.host.model.admit(user, channel):
+            raise HttpError(403, f"{client.name} may not talk to goodbot: see `goodbot people`.")
 
     async def _back(
         self, request: web.Request, client: ApiClient, api: ApiDialect, body: bytes, response: Any
@@ -167,7 +170,7 @@ class Proxy:
             if not said.finish or listener.failed:
                 return ""
             done = True
-            asked = read_request(await asyncio.to_thread(_again, body, encoding))
+            asked = await asyncio.to_thread(lambda: read_request(_again(body, encoding)))
             return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
 
         return await relay(request, response, listener=listener, turn=turn, heard=heard)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from goodbot.api.events import Message
 from goodbot.api.plain import question
 from goodbot.base import sampling
+from goodbot.base.endings import is_plain
 from goodbot.base.thoughts import split
 
 from goodbot_connectors.kit.fields import as_json, string, sub
@@ -132,7 +133,7 @@ def text_of(content: object) -> str:
 
 def unthought(text: str) -> str:
     """What an assistant has said, without a thought before it."""
-    thought, answer = split(text, asked=text)  # tags around the answer are its own
+    thought, answer = ("", text) if is_plain(text) else split(text, asked=text)  # tags around it are its own
     return answer if thought else text
 
 
@@ -193,8 +194,7 @@ def function(name: str, description: str, parameters: object) -> dict[str, Any]:
 
 def assistant(text: str, calls: Sequence[Mapping[str, Any]]) -> Message:
     """A message of the assistant, without what it thought first: that is no part of any history."""
-    text = unthought(text)
-    return {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
+    return {"role": "assistant", "content": unthought(text), **({"tool_calls": list(calls)} if calls else {})}
 
 
 def together(messages: Sequence[Message]) -> list[Message]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
@@ -78,13 +79,14 @@ class OwnDoor:
     async def answer(
         self, request: web.Request, call: ProxyRequest, body: dict[str, Any]
     ) -> web.StreamResponse:
-        """One request. Raises HttpError, GoodbotError before anything is sent."""
+        """One request of somebody who may ask. Raises HttpError, GoodbotError before anything is sent."""
         path = request.path
         if path == EMBEDDINGS:
             return await self._embedded(call, body)
-        asked = _READ[path](body)
+        wishes.check_count(body)
+        asked = await asyncio.to_thread(_READ[path], body)  # as long as it is, others wait for nothing
         if path == COUNT:
-            return json_answer({"input_tokens": asking.estimated(asked)})
+            return json_answer({"input_tokens": await asyncio.to_thread(asking.estimated, asked)})
         if not asked.messages:
             raise HttpError(400, "There is no message to answer.")
         wishes.check(body, asked)
@@ -110,7 +112,7 @@ class OwnDoor:
                 if path in _SAME:
                     return await self._passed(request, call, session, about, far)
                 asked_there = asking.translated(far, asked, body)
-                kept_out = asking.guarded(far, asked_there)
+                kept_out = await asyncio.to_thread(asking.guarded, far, asked_there)
                 given = asking.theirs(asked, body)
                 async with self._fars.asked(far, CHAT, kept_out, given) as (response, far):
                     deltas = asking.answer(far, response, asked, mend=kept_out != asked_there)
@@ -123,8 +125,6 @@ class OwnDoor:
     ) -> CompletionRequest:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name, session.id)
-        if not self._model.admit(user, channel):
-            raise HttpError(403, f"{call.client.name} may not talk to goodbot: see `goodbot people`.")
         return CompletionRequest(
             messages=with_tools(asked.messages, asked.tools),
             user=user,
@@ -220,8 +220,8 @@ class OwnDoor:
         far: FarSide,
     ) -> web.StreamResponse:
         path, asked = request.path, about.asked
-        own = asking.same(far, about.body, asked)
-        made = asking.guarded(far, own)
+        own = await asyncio.to_thread(asking.same, far, about.body, asked)
+        made = await asyncio.to_thread(asking.guarded, far, own)
         thoughts = ThoughtEditor(far, made, asked) if path == CHAT else None
         editor = ResponseEditor(_SAME[path](), about, mend=made != own, thoughts=thoughts)
         done = False
@@ -274,8 +274,6 @@ class OwnDoor:
         user = self._connector.user(call.client.name)
         channel = self._connector.channel(call.client.name)
         question = CompletionRequest(messages=({"role": "user", "content": ""},), user=user, channel=channel)
-        if not self._model.admit(user, channel):
-            raise HttpError(403, f"{call.client.name} may not talk to goodbot.")
         async with self._model.far_side(question) as far:
             if far is None:
                 raise HttpError(400, "goodbot's own sampler makes no embeddings: ask a server that does.")

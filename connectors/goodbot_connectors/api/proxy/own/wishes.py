@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sized
+from typing import Any, cast
 
 from goodbot.api.sentences import sentence
 from goodbot.base.sampling import FILTERS, checked
@@ -45,10 +45,25 @@ _ALSO = {"repeat_penalty": "repetition_penalty", "num_predict": "max_tokens", "n
 _ONES = ("typical_p", "tfs", "tfs_z", "length_penalty", "repeat_penalty")
 """Those that do nothing at 1."""
 _HOTTEST = 100
+_MESSAGES = 20_000
+"""Of one request: an answer to more is not kept either."""
+
+
+def check_count(body: Mapping[str, Any]) -> None:
+    """Refuse what has more messages than are read. Raises HttpError (400)."""
+    for name in ("messages", "input"):
+        if isinstance(given := body.get(name), list):
+            _check_count(cast("list[object]", given))
+
+
+def _check_count(messages: Sized) -> None:
+    if len(messages) > _MESSAGES:
+        raise HttpError(400, f"There are more than {_MESSAGES} messages: send fewer.")
 
 
 def check(body: Mapping[str, Any], asked: ChatRequest) -> None:
     """Refuse what no answer can be drawn with, and what is not done here. Raises HttpError (400)."""
+    _check_count(asked.messages)  # one of a program's may be several
     last = asked.messages[-1]
     if last["role"] == "assistant" and (last["content"] or last.get("tool_calls")):
         raise HttpError(
