@@ -107,6 +107,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (RESPONSES, {"frequency_penalty": 1}, "frequency_penalty"),
     (CHAT, {"messages": []}, "no message"),
     ("/v1/completions", {"suffix": "x"}, "gaps"),
+    (CHAT, {"stop": [str(n) for n in range(65)]}, "64 texts at most"),
+    (CHAT, {"stop": "x" * 1001}, "1000 characters each"),
+    (MESSAGES, {"stop_sequences": [str(n) for n in range(65)]}, "64 texts at most"),
+    ("/v1/completions", {"stop": ["x", "y" * 1001]}, "1000 characters each"),
 ]
 
 
@@ -128,6 +132,7 @@ async def test_what_it_cannot_do_is_said(tmp_path: Path, path: str, more: dict[s
         {"typical_p": 1, "length_penalty": 1.0, "repeat_penalty": 1, "mirostat": 0, "stop_token_ids": []},
         {"response_format": {"type": "text"}},
         {"response_format": None},
+        {"stop": [f"{n:01000}" for n in range(64)]},
         {"temperature": 0, "max_tokens": None, "parallel_tool_calls": True, "user": "ada", "store": False},
     ],
 )

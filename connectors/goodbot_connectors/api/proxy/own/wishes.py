@@ -47,6 +47,8 @@ _ONES = ("typical_p", "tfs", "tfs_z", "length_penalty", "repeat_penalty")
 _HOTTEST = 100
 _MESSAGES = 20_000
 """Of one request: an answer to more is not kept either."""
+_STOPS, _LONGEST_STOP = 64, 1000
+"""Each is looked for behind each piece of an answer."""
 
 
 def check_count(body: Mapping[str, Any]) -> None:
@@ -71,6 +73,8 @@ def check(body: Mapping[str, Any], asked: ChatRequest) -> None:
             "The last message is the assistant's: goodbot's model begins its answers itself and goes on "
             "from none. End with a user's message.",
         )
+    if len(asked.stops) > _STOPS or any(len(stop) > _LONGEST_STOP for stop in asked.stops):
+        raise HttpError(400, f"An answer ends at {_STOPS} texts at most, of {_LONGEST_STOP} characters each.")
     given = {name: value for name, value in body.items() if value is not None}
     for name in _MOST:
         if not (isinstance(most := given.get(name, 1), int) and most >= 1):
