@@ -58,10 +58,10 @@ class Admission:
         enabled = shared and await channels.enabled(db, event.channel)
         return self._authorization.may_talk(event.user, event.channel, enabled=enabled)
 
-    def too_much(self, event: Event, size: int) -> Reason | None:
-        """Why so many bytes of this person's are not kept; owners' always are."""
+    def too_much(self, event: Event, size: int, *, counts: bool = True) -> Reason | None:
+        """Why so many bytes of this person's are not kept; owners' always are. `counts`: as in `Quotas`."""
         owns = self._authorization.may(event.user, Grant.ADMINISTER)
-        return None if owns else self._quotas.too_much(person(event.user), size)
+        return None if owns else self._quotas.too_much(person(event.user), size, counts=counts)
 
     def too_many(self, event: RatingEvent | CommandEvent | PressEvent) -> Reason | None:
         """Why no more ratings and commands of somebody who may rate are taken; owners' always are.

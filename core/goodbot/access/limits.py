@@ -48,11 +48,15 @@ class RateLimit:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
+    def left(self, person: str) -> float:
+        """How much this one may have now."""
+        return self._tokens(person, self._clock.monotonic())
+
     def allow(self, person: str, amount: float = 1.0) -> bool:
         """Whether this one may have so much now; if so it counts."""
         now = self._clock.monotonic()
-        tokens, at = self._buckets.pop(person, (self._most, now))
-        tokens = min(self._most, tokens + (now - at) * self._rate)
+        tokens = self._tokens(person, now)
+        self._buckets.pop(person, None)  # it comes last again
         allowed = tokens >= amount
         self._buckets[person] = (tokens - amount if allowed else tokens, now)
         if len(self._buckets) > _REMEMBERED:
@@ -60,6 +64,10 @@ class RateLimit:
         if allowed and self._note is not None:
             self._note(partial(self._give_back, person, amount))
         return allowed
+
+    def _tokens(self, person: str, now: float) -> float:
+        tokens, at = self._buckets.get(person, (self._most, now))
+        return min(self._most, tokens + (now - at) * self._rate)
 
     def _give_back(self, person: str, amount: float) -> None:
         if person in self._buckets:  # whoever was forgotten has a full one
@@ -117,9 +125,10 @@ class Quotas:
         if self._undo is not None:
             self._undo.append(undo)
 
-    def too_much(self, person: str, size: int) -> Reason | None:
-        """Why so many bytes more of somebody's are not kept; None: they count."""
-        return None if self._bytes.allow(person, size) else because("too_much", megabytes=self._megabytes)
+    def too_much(self, person: str, size: int, *, counts: bool = True) -> Reason | None:
+        """Why so many bytes more of somebody's are not kept; None: they are, and count unless only asked."""
+        fits = self._bytes.allow(person, size) if counts else self._bytes.left(person) >= size
+        return None if fits else because("too_much", megabytes=self._megabytes)
 
     def too_many(self, person: str, *, speaks_for: str = "", back: bool = False) -> Reason | None:
         """Why one more rating or command of somebody's is not taken; None: it counts.

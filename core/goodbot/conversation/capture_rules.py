@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -52,10 +51,19 @@ def trains(turn: Turn) -> bool:
 
 
 def size(event: CaptureEvent) -> int:
-    """Bytes, about, that a capture takes in the store."""
-    said = len(json.dumps(event.messages, ensure_ascii=False).encode())
+    """Bytes, about, that a capture takes in the store; cheap, so that it can be asked first."""
     numbers = (event.prompt_tokens, event.tokens, event.logprobs, event.lifts)
-    return said + len(event.response.encode()) + len(event.thought.encode()) + 4 * sum(map(len, numbers))
+    return _bytes((event.messages, event.response, event.thought)) + 4 * sum(map(len, numbers))
+
+
+def _bytes(value: object) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode(errors="replace"))
+    if isinstance(value, Mapping):
+        return sum(_bytes(k) + _bytes(v) + 4 for k, v in cast("Mapping[object, object]", value).items())
+    if isinstance(value, (list, tuple)):
+        return sum(_bytes(one) + 4 for one in cast("Sequence[object]", value))
+    return 4
 
 
 def storable(event: CaptureEvent) -> CaptureEvent:

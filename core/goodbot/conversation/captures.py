@@ -54,14 +54,8 @@ class Capturing:
 
     async def take(self, db: aiosqlite.Connection, event: CaptureEvent) -> Captured:
         """Store one, unless it came before or its user may not talk here."""
-        if (known := await traces.known(db, event)) is not None:
-            return Captured(receipt=sanitize.again(event, known))
-        if not await self._admission.may_talk(db, event):
-            why = because("no_talker", person=person(event.user))
-            return Captured(receipt=event.receipt(Outcome.DENIED, why))
-        refused = self._admission.no_reserve() or self._admission.too_much(event, capture_rules.size(event))
-        if refused:
-            return Captured(receipt=event.receipt(Outcome.IGNORED, refused))
+        if (receipt := await self.settled(db, event)) is not None:
+            return Captured(receipt=receipt)
         call = traces.SameCall()
         if event.trace and event.kind == MAIN:
             call = await traces.same_call(db, event)
@@ -75,6 +69,18 @@ class Capturing:
         receipt = event.receipt(Outcome.ACCEPTED, turn=turn)
         await inbox.insert(db, event, receipt, self._clock.now(), open_=False)
         return Captured(receipt=receipt, turn=None if call.turn else seen, changes=tuple(changes))
+
+    async def settled(
+        self, db: aiosqlite.Connection, event: CaptureEvent, *, counts: bool = True
+    ) -> Receipt | None:
+        """The receipt of one that came before, or that is not kept; None: it is. `counts`: as in `Quotas`."""
+        if (known := await traces.known(db, event)) is not None:
+            return sanitize.again(event, known)
+        if not await self._admission.may_talk(db, event):
+            return event.receipt(Outcome.DENIED, because("no_talker", person=person(event.user)))
+        size = capture_rules.size(event)
+        refused = self._admission.no_reserve() or self._admission.too_much(event, size, counts=counts)
+        return event.receipt(Outcome.IGNORED, refused) if refused else None
 
     async def _turn(self, db: aiosqlite.Connection, event: CaptureEvent) -> Turn:
         """What the capture says; a version that we do not have is none of ours.

@@ -32,7 +32,7 @@ from goodbot.api.events import (
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
-from goodbot.conversation import one_commit, sanitize
+from goodbot.conversation import capture_rules, one_commit, sanitize
 from goodbot.conversation.captures import Captured, Capturing
 from goodbot.conversation.follow_ups import FollowUps, Work
 from goodbot.conversation.notes import Notes
@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
+_LONG = 64 * 1024
+"""Bytes of a capture; shorter ones are masked in a few milliseconds."""
 
 
 class Dispatcher:
@@ -86,9 +88,6 @@ class Dispatcher:
         self._readers.heard(events)
         events = [sanitize.read_by(event, self._readers.default) for event in events]
         refused = [sanitize.refused(event) for event in events]
-        events = [
-            event if wrong else sanitize.storable(event) for event, wrong in zip(events, refused, strict=True)
-        ]
         changed = {sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)}
         captured: list[Captured] = []
         counted: list[Undo] = []
@@ -104,6 +103,9 @@ class Dispatcher:
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
+            for n, event in enumerate(events):
+                if refused[n] is None:
+                    events[n], refused[n] = await self._ready(event)
             receipts = await one_commit.stored(self._store, operation, counted)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
@@ -118,6 +120,14 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
+
+    async def _ready(self, event: Event) -> tuple[Event, Receipt | None]:
+        """The event as it can be stored, or its receipt. What is long is masked beside what others wait for,
+        if it is to be kept at all."""
+        if not isinstance(event, CaptureEvent) or capture_rules.size(event) < _LONG:
+            return sanitize.storable(event), None
+        receipt = await self._store.read(lambda db: self._capturing.settled(db, event, counts=False))
+        return (event, receipt) if receipt else (await asyncio.to_thread(sanitize.storable, event), None)
 
     def _follow_all(
         self, events: Sequence[Event], receipts: Sequence[Receipt], captured: Sequence[Captured]
