@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from goodbot.features.otel import plugin
+from goodbot.base.redact import redact
+from goodbot.features.otel import attributes, plugin
 from goodbot.features.otel.plugin import OtelSettings
 from goodbot.testing import VirtualClock
 
@@ -375,3 +376,16 @@ def test_one_of_the_own_network_is_allowed_by_name() -> None:
     assert OtelSettings(endpoint="http://collector.lan:4318", local=True).endpoint
     assert OtelSettings(endpoint="https://collector.example/otlp").endpoint
     assert OtelSettings().content is False
+
+
+def test_no_more_is_looked_through_for_keys_than_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[int]()
+
+    def counted(text: str) -> str:
+        looked.append(len(text))
+        return redact(text)
+
+    monkeypatch.setattr(attributes, "redact", counted)
+    before = "é " * 3990
+    told = attributes.masked(f"{before}{KEY}{' é' * 50_000}")
+    assert (told.startswith(f"{before}***"), len(told), looked) == (True, 8000, [9000])

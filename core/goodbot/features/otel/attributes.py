@@ -12,6 +12,8 @@ from goodbot.base.redact import redact
 
 _LONGEST = 8000
 """Characters of one text."""
+_KEY = 1000
+"""Those behind them that a key may go on in."""
 _LABELS = {RatingKind.RETRACT: "taken_back", RatingKind.COMMENT: "words", RatingKind.BETTER: "words"}
 
 
@@ -56,8 +58,8 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def masked(text: str) -> str:
-    """The beginning of a text, with no key in it."""
-    return redact(text)[:_LONGEST].encode(errors="replace").decode()
+    """The beginning of a text, with no key in it; what is left out is not looked through either."""
+    return redact(text[: _LONGEST + _KEY])[:_LONGEST].encode(errors="replace").decode()
 
 
 def label(event: RatingEvent) -> str:
