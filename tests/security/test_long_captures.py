@@ -12,7 +12,7 @@ from goodbot.api.events import Outcome
 from goodbot.base.redact import redact
 from goodbot.conversation import capture_rules
 
-from tests.core.builders import open_bot, until
+from tests.core.builders import OWNER, open_bot, rows, until
 from tests.core.test_captures import capture, count, elsewhere, one, stored
 from tests.security.test_quotas import HALF, SMALL, of
 
@@ -58,7 +58,7 @@ async def test_others_are_served_meanwhile_and_who_hangs_up_leaves_it_there(
         try:
             long = asyncio.create_task(one(bot, capture("a", response=HALF)))
             await until(lambda: masking.threads)
-            assert (await one(bot, capture("b"))).outcome is Outcome.ACCEPTED
+            assert (await one(bot, capture("b", of("talker")))).outcome is Outcome.ACCEPTED
             assert not long.done()
             long.cancel()
         finally:
@@ -68,6 +68,24 @@ async def test_others_are_served_meanwhile_and_who_hangs_up_leaves_it_there(
             return await count(bot, "turns") == 2
 
         await until(both)
+
+
+async def test_those_of_one_person_are_stored_in_the_order_in_which_they_came(
+    tmp_path: Path, masking: Masking
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        masking.goes_on.clear()
+        try:
+            long = asyncio.create_task(one(bot, capture("a", response=HALF)))
+            await until(lambda: masking.threads)
+            short = asyncio.create_task(one(bot, capture("b")))
+            assert (await one(bot, capture("c", of("talker")))).outcome is Outcome.ACCEPTED
+            assert not short.done()
+        finally:
+            masking.goes_on.set()
+        kept = [receipt.turn for receipt in await asyncio.gather(long, short)]
+        mine = f"SELECT id FROM turns WHERE talker = '{OWNER.id}' ORDER BY seq"
+        assert [id_ for (id_,) in await rows(bot.store, mine)] == kept
 
 
 async def test_what_is_not_kept_is_not_masked_either(tmp_path: Path, masking: Masking) -> None:

@@ -8,9 +8,11 @@ command) runs after the commit, from the inbox, so that a crash in between loses
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Container, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 import aiosqlite
 
@@ -74,6 +76,7 @@ class Dispatcher:
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._under_way = UnderWay(authorization, admission.note)
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._masking = WeakValueDictionary[str, asyncio.Lock]()
         self._closed = False
         self._late: list[Event] = []
 
@@ -103,9 +106,7 @@ class Dispatcher:
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            for n, event in enumerate(events):
-                if refused[n] is None:
-                    events[n], refused[n] = await self._ready(event)
+            await self._make_ready(events, refused)
             receipts = await one_commit.stored(self._store, operation, counted)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
@@ -120,6 +121,15 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
+
+    async def _make_ready(self, events: list[Event], refused: list[Receipt | None]) -> None:
+        """Captures of one person stay in the order in which they came, however long one is masked."""
+        async with contextlib.AsyncExitStack() as stack:
+            for who in sorted({person(event.user) for event in events if isinstance(event, CaptureEvent)}):
+                await stack.enter_async_context(self._masking.setdefault(who, asyncio.Lock()))
+            for n, event in enumerate(events):
+                if refused[n] is None:
+                    events[n], refused[n] = await self._ready(event)
 
     async def _ready(self, event: Event) -> tuple[Event, Receipt | None]:
         """The event as it can be stored, or its receipt. What is long is masked beside what others wait for,

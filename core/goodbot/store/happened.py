@@ -19,7 +19,7 @@ import aiosqlite
 from goodbot.api.feature import Happened, HappenedWanted
 from goodbot.api.sentences import words
 from goodbot.api.turns import CHOICE
-from goodbot.base.redact import redact
+from goodbot.base.redact import redact_beginning
 from goodbot.store import codec, importing, people
 from goodbot.store.consent import SHARED
 from goodbot.store.prompts import QUESTION
@@ -31,8 +31,6 @@ OPEN = 1000
 """Ratings of unknown answers that a mark keeps open."""
 _LONGEST = 32_000
 """Characters of one text that are told."""
-_KEY = 1000
-"""Those behind them that a key may go on in."""
 
 
 class _Kind(NamedTuple):
@@ -144,23 +142,17 @@ def _values(pool: Pool, wanted: HappenedWanted, passed: list[int], until: int = 
 
 
 def _told(kind: str, row: Any, wanted: HappenedWanted) -> Happened:
-    number, at, *said = row
-    data: Mapping[str, Any] = dict(zip(_KINDS[kind].names, said, strict=True))
+    number, at, *told = row
+    data: Mapping[str, Any] = dict(zip(_KINDS[kind].names, told, strict=True))
     if kind == _RATING and not wanted.words:
         source, _, _ = data["source"].partition(":")
         data = {name: one for name, one in data.items() if name not in _WORDS}
         data = data if source in _CLICKS else {**data, "source": source}
     if kind == _TRAINING:
         data = {**data, "reason": words(*codec.load_reasons(data["reason"]))}
-    data = {name: _masked(one) if name in (*_WORDS, "source") else one for name, one in data.items()}
+    # Others wait while it is looked through, at each try anew.
+    said = (*_WORDS, "source")
+    data = {name: redact_beginning(one, _LONGEST) if name in said else one for name, one in data.items()}
     # Of a number alone it would be that of something else, after a backup is back.
     id_ = hashlib.sha256(f"{kind} {number} {at!r}".encode()).hexdigest()[:32]
     return Happened(id=id_, kind=kind, at=at, data=data)
-
-
-def _masked(text: str) -> str:
-    """The beginning of a text, with no key in it: others wait while it is looked through, at each try anew.
-
-    It was masked when it was stored; so half a key at the end is none of those that were known then.
-    """
-    return redact(text[: _LONGEST + _KEY])[:_LONGEST]

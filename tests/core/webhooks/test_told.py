@@ -13,7 +13,7 @@ import pytest
 from goodbot.api.events import ChannelKind, ChannelRef, Outcome, RatingKind, Receipt
 from goodbot.api.feature import HappenedWanted
 from goodbot.api.turns import CHOICE
-from goodbot.base.redact import redact
+from goodbot.base import redact
 from goodbot.store import happened, ledger
 from goodbot.store.importing import ACCOUNT
 
@@ -100,20 +100,20 @@ async def test_of_long_words_the_beginning_is_told_and_no_more_is_looked_through
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At each try everybody waited while eight megabytes were looked through for keys."""
-    looked = list[int]()
+    looked, whole = list[int](), redact.redact
 
     def counted(text: str) -> str:
         looked.append(len(text))
-        return redact(text)
+        return whole(text)
 
-    monkeypatch.setattr(happened, "redact", counted)
+    monkeypatch.setattr(redact, "redact", counted)
     before, key = "é " * 15_995, "sk-proj-" + "aB3" * 10
     async with open_bot(tmp_path) as bot:
         await rated(bot, "long", channel=ROOM, response=f"{before}{key}{' é' * 50_000}")
         [one] = await told(bot, words=True)
     assert one["answer"].startswith(f"{before}***")
     assert len(one["answer"]) == 32_000
-    assert max(looked) == 33_000
+    assert 32_000 <= max(looked) <= 33_000
 
 
 async def test_a_training_that_was_undone_before_it_was_told_is_told_as_that(tmp_path: Path) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 from goodbot.api.events import Message, RatingEvent, RatingKind
 from goodbot.api.turns import Turn
-from goodbot.base.redact import redact
+from goodbot.base.redact import redact_beginning
 
 _LONGEST = 8000
 """Characters of one text."""
-_KEY = 1000
-"""Those behind them that a key may go on in."""
 _LABELS = {RatingKind.RETRACT: "taken_back", RatingKind.COMMENT: "words", RatingKind.BETTER: "words"}
 
 
@@ -59,7 +57,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 def masked(text: str) -> str:
     """The beginning of a text, with no key in it; what is left out is not looked through either."""
-    return redact(text[: _LONGEST + _KEY])[:_LONGEST].encode(errors="replace").decode()
+    return redact_beginning(text, _LONGEST).encode(errors="replace").decode()
 
 
 def label(event: RatingEvent) -> str:
