@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from goodbot.api.events import CaptureEvent, OrderKey, RatingEvent, RatingKind
 from goodbot.base.errors import GoodbotError
-from goodbot.base.redact import _PREFIXED, _SHAPES, redact
+from goodbot.base.redact import _PREFIXED, _SHAPES, redact, redact_beginning
 from goodbot.cli.backup.make import make
 from goodbot.config.secrets import SecretStore
 from goodbot.daemon import control
@@ -491,3 +491,15 @@ def test_windows_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) ->
     file.write_bytes(b"\xef\xbb\xbfGOODBOT_TELEGRAM_TOKEN=1:x\n")
     file.chmod(0o600)
     assert SecretStore(tmp_path)._read() == {"GOODBOT_TELEGRAM_TOKEN": "1:x"}
+
+
+def test_a_key_that_a_cut_goes_through_leaves_no_beginning() -> None:
+    token = f"eyJhbGciOiJSUzI1NiJ9.eyJ{'aB3x' * 700}.{'c4D_' * 80}"
+    for before in range(0, 220, 7):
+        told = redact_beginning(f"{'a ' * before}{token} and more", 200)
+        assert "eyJ" not in told
+    keys = " ".join(["sk-proj-" + "aB3" * 10] * 60)  # masked, they are so short that the cut itself is told
+    assert set(redact_beginning(keys, 600).split()) == {"***"}
+    assert redact_beginning("é" * 5000, 200) == "é" * 200
+    assert redact_beginning(f"a {token}", 9000) == "a ***"
+    assert [redact_beginning(text, 3) for text in ("", " " * 2000, "a b c d")] == ["", " " * 3, "a b"]

@@ -197,7 +197,8 @@ def redact_beginning(text: str, longest: int) -> str:
     """
     cut = text[: longest + _LONGEST]
     if len(cut) < len(text):
-        whole, *_ = cut.rsplit(maxsplit=1) or [""]
+        words = cut.rsplit(maxsplit=1)
+        whole = words[0] if len(words) > 1 else ""
         cut = whole if len(whole) >= longest else cut.rstrip(_SIGNS)
     return redact(cut)[:longest]
 
