@@ -82,7 +82,7 @@ async def test_a_command_that_comes_again_is_done_once(tmp_path: Path) -> None:
         await bot.say("Hello?")
         event = bot.chat.typed("good")
         await bot.chat.host.submit([event])
-        await bot.command("status")
+        await until_closed(bot)
         [receipt] = await bot.chat.host.submit([event])
         assert receipt.duplicate
         assert receipt.text.startswith("Good. 1 of 8")

@@ -119,6 +119,7 @@ class Matrix:
         [receipt] = await self.bot.chat.host.submit([event])
         if isinstance(event, CommandEvent) and receipt.outcome is Outcome.ACCEPTED:
             await self.bot.app.dispatcher._commands.join()
+            await self.bot.app.dispatcher._rated.join()
             receipt = self.receipts[id_]
         return receipt
 

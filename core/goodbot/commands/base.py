@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import aiosqlite
+
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, ChannelKind, CommandEvent, RatingEvent, RatingKind, UserRef
 from goodbot.api.texts import say
@@ -34,6 +36,8 @@ class Call:
     services: Services
     direct: bool = False
     """It came from a program, which asks back by itself, not out of a chat."""
+    within: aiosqlite.Connection | None = None
+    """The transaction in which it comes in, where it is done in that: what a rating says."""
 
     @property
     def user(self) -> UserRef:

@@ -4,7 +4,7 @@
 None of them overrules what somebody was told as done meanwhile: it is told as not done. Owners' commands
 overrule each other's. What people say for themselves (`share`, say) is overruled by themselves alone: a
 platform may tell of newer words while it is still being connected to. Ratings need none of that: each
-counts where it was said (`store/placing`).
+was stored when it came in (`CommandRunner.at_once`), and counts where it was said (`store/placing`).
 """
 
 from __future__ import annotations

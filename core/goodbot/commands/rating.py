@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 import aiosqlite
 
@@ -19,6 +19,18 @@ from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import feedback, ledger, people, review_queue, turns
 
 _STARS = tuple(str(count) for count in range(STARS + 1))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Recorded:
+    """What a command has said of an answer."""
+
+    rating: RatingEvent
+    receipt: Receipt
+    response: str
+    """The answer's words."""
+    nothing: bool
+    """It has changed nothing."""
 
 
 async def good(call: Call) -> Result:
@@ -54,7 +66,10 @@ async def _say(call: Call, kind: RatingKind, word: str) -> Result:
     """Keep the words as they were typed, with their lines; the first may name the answer."""
     text = call.event.args.strip()
     first = call.args[0] if call.args else ""
-    named = await call.services.store.read(lambda db: _named(db, call, first))
+    if call.within is not None:
+        named = await _named(call.within, call, first)
+    else:
+        named = await call.services.store.read(lambda db: _named(db, call, first))
     if named:
         text = text.removeprefix(first).strip()
     if not text:
@@ -77,35 +92,49 @@ async def _record(
     source: str = "command",
     text: str = "",
 ) -> Result:
-    event = call.event
+    """Say it; of an answer that was found when the command came in, of that one. Within that transaction,
+    tell of it `later`; the result has a turn where it was stored.
+    """
 
-    async def operation(db: aiosqlite.Connection) -> tuple[RatingEvent, Receipt, str, bool]:
-        turn = await _target(db, call, args, rated=kind is RatingKind.RETRACT)
+    async def operation(db: aiosqlite.Connection) -> _Recorded:
+        turn = await ledger.said_of(db, call.user, call.event.event_id)
+        turn = turn or await _target(db, call, args, rated=kind is RatingKind.RETRACT)
         rating = call.rating(turn, kind, source=source, value=value, text=text)
         before = await _said(db, turn)
         receipt = await call.services.ratings.rate(db, rating, turn)
+        if receipt.outcome is Outcome.FAILED:
+            raise UsageError(clause(receipt.text))
         nothing = not receipt.duplicate and before == await _said(db, turn)
         if nothing and not source:  # where a rating of theirs stands all the same, the receipt says which
             nothing = await people.identity(db, person(call.user)) not in before[0]
         stored = await turns.get(db, turn)
-        return rating, receipt, stored.response if stored else "", nothing
+        response = stored.response if stored else ""
+        return _Recorded(rating=rating, receipt=receipt, response=response, nothing=nothing)
 
-    rating, receipt, response, nothing = await call.services.store.write(operation)
-    if receipt.outcome is Outcome.FAILED:
-        raise UsageError(clause(receipt.text))
+    if call.within is None:
+        return await _told(call, await call.services.store.write(operation))
+    recorded = await operation(call.within)
+    kept = recorded.receipt.outcome is Outcome.ACCEPTED
+    return Result(text="", turn=recorded.receipt.turn if kept else "", later=lambda: _told(call, recorded))
+
+
+async def _told(call: Call, recorded: _Recorded) -> Result:
+    """What follows once it is stored, and what is said of it."""
+    rating, receipt = recorded.rating, recorded.receipt
     if receipt.outcome is Outcome.ACCEPTED:
         call.services.scheduler.wake()
         if not receipt.duplicate:
             await call.services.plugins.on_rating(rating, receipt)
-    if kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED and nothing:
-        receipt = replace(receipt, text=event.say(because("nothing_said")))
-    quote = " ".join(response.split())
+    taken_back = rating.kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED
+    if taken_back and recorded.nothing:
+        receipt = replace(receipt, text=call.event.say(because("nothing_said")))
+    quote = " ".join(recorded.response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(
         text=f"{receipt.text} “{quote}”",
         turn=receipt.turn,
         offer=receipt.offer,
-        data={**asdict(receipt), "response": response},
+        data={**asdict(receipt), "response": recorded.response},
     )
 
 

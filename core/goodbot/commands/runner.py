@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import aiosqlite
 
 from goodbot.access import strangers
 from goodbot.access.authorization import person
@@ -51,6 +54,8 @@ class CommandRunner:
         self._run = {one.name: _does(one) for one in (*of("chat", old=True), *at_machine.values())}
         self._services = services
         self._waiting: set[asyncio.Task[None]] = set()
+        self._said: dict[tuple[str, str, str], Later] = {}
+        """What is still to be told of ratings that were stored when they were typed, by event."""
         self.late = LateCommands(services.store)
 
     async def handle(self, event: Event) -> None:
@@ -69,6 +74,29 @@ class CommandRunner:
             later = await self._answer(event, command, work)
         if later is not None:
             self._apart(self._later(event, command, later), "who waits")
+
+    async def at_once(self, db: aiosqlite.Connection, event: Event) -> Receipt | None:
+        """Store what a command says of an answer in the transaction in which the command comes in.
+
+        So it stands before all that is said later, and means the answer that was the last one then,
+        however long it waits until somebody is told. Returns None where it is to be told, after a crash,
+        too; else the receipt of one that says nothing: later, it might say something of another answer.
+        """
+        typed = actions.typed(event) if isinstance(event, PressEvent) else event
+        command = find(typed.name) if isinstance(typed, CommandEvent) else None
+        if command is None or not command.rates or not isinstance(typed, CommandEvent):
+            return None
+        if not self._services.authorization.may(event.user, command.grant):
+            return None
+        call = Call(event=typed, args=tuple(typed.args.split()), services=self._services, within=db)
+        try:
+            said = await self._run[command.name](call)
+        except UsageError as error:
+            said = Result(text="", later=functools.partial(_refuse, error))
+        if said.later is not None:
+            self._said[key := _key(event)] = said.later
+            self._services.quotas.note(lambda: self._said.pop(key, None))  # where it is not committed
+        return None if said.turn else event.receipt(Outcome.FAILED, because("interrupted"))
 
     async def _not_done(self, event: CommandEvent) -> Result:
         raise wrong(event, "interrupted")
@@ -154,9 +182,10 @@ class CommandRunner:
             await self._require(event, Grant.TALK)
             raise wrong(event, "wrong_command", name=repr(event.name[:40]))
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
+        said = self._said.pop(_key(event), None)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
-            result = await self._run[command.name](call)
+            result = await (said() if said else self._run[command.name](call))
             await self.late.said(event, command.name, call.args)
             return _renamed(result, command)
         detail: dict[str, Any] = {}
@@ -213,6 +242,14 @@ class CommandRunner:
             now = self._services.clock.now()
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user, now)))
         raise DeniedError
+
+
+def _key(event: Event) -> tuple[str, str, str]:
+    return (event.user.connector, event.user.account, event.event_id)
+
+
+async def _refuse(error: UsageError) -> Result:
+    raise error
 
 
 def _renamed(result: Result, command: Command) -> Result:

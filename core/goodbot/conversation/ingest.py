@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -45,6 +45,8 @@ from goodbot.store import Store, inbox
 
 logger = logging.getLogger(__name__)
 
+AtOnce = Callable[[aiosqlite.Connection, Event], Awaitable[Receipt | None]]
+"""What is done of an event in its transaction; returns the receipt of one of which nothing is left to do."""
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
 _LONG = 64 * 1024
@@ -74,6 +76,10 @@ class Dispatcher:
         self._then, self._readers = follow_ups, readers
         self.requests = JoinRequests(authorization, clock, follow_ups.tell)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
+        self._rated: asyncio.Queue[Event] = asyncio.Queue()
+        """Commands that rate: each is stored already, and is told without waiting for what others ask."""
+        self.at_once: AtOnce = _not_yet
+        """Does what a command that rates says, in the transaction in which it comes in."""
         self._under_way = UnderWay(authorization, admission.note)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._masking = WeakValueDictionary[str, asyncio.Lock]()
@@ -178,9 +184,11 @@ class Dispatcher:
         if open_ and isinstance(event, PressEvent) and receipt.turn:
             noted = await self._notes.pressed(db, event, receipt.turn)
             receipt = event.receipt(receipt.outcome, noted, turn=receipt.turn)
+        closed = await self.at_once(db, event) if open_ and sanitize.is_rating_command(event) else None
         if open_ or (receipt.text and not sanitize.is_one_too_many(receipt)):
             work = sanitize.to_do(event, receipt)
-            await inbox.insert(db, work, receipt, self._clock.now(), open_=open_)
+            open_ = open_ and closed is None
+            await inbox.insert(db, work, closed or receipt, self._clock.now(), open_=open_)
         return receipt
 
     def _follow_capture(self, captured: Captured) -> None:
@@ -221,7 +229,8 @@ class Dispatcher:
     def _start(self, event: Event) -> None:
         self._under_way.begins(event)
         if sanitize.is_command(event):
-            self._commands.put_nowait(event)
+            rated = sanitize.is_rating_command(event)
+            (self._rated if rated else self._commands).put_nowait(event)
         else:
             self._then.talked()
             self._spawn(self._under_way.until_done(event, self._then.answer(event)), "answer")
@@ -243,16 +252,24 @@ class Dispatcher:
         return any(task.get_name() == "answer" for task in self._tasks)
 
     async def loop(self, command: Work) -> None:
-        """Have each `command` done after the one before, in the order in which they came."""
+        """Have each `command` done after the one before, in the order in which they came.
+
+        What rates is told beside the others: a report of an owner's holds up nobody who teaches.
+        """
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._each(self._commands, command))
+            both.create_task(self._each(self._rated, command))
+
+    async def _each(self, commands: asyncio.Queue[Event], command: Work) -> None:
         while True:
-            event = await self._commands.get()
+            event = await commands.get()
             try:
                 await command(event)
             except Exception:
                 logger.exception("a command failed")
             finally:
                 self._under_way.ends(event)
-                self._commands.task_done()
+                commands.task_done()
 
     async def unfinished(self) -> list[Event]:
         """What was accepted but not done when the last process ended; old questions are let go.
@@ -291,3 +308,7 @@ class Dispatcher:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _not_yet(db: aiosqlite.Connection, event: Event) -> Receipt | None:
+    return None

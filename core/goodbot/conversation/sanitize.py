@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from goodbot.access.limits import AT_WORK, TOO_MANY
 from goodbot.api import actions
+from goodbot.api.commands import rates
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
@@ -110,6 +111,12 @@ def is_one_too_many(receipt: Receipt) -> bool:
 def is_command(event: Event) -> bool:
     """Whether it is a command, typed or pressed."""
     return isinstance(event, CommandEvent) or (isinstance(event, PressEvent) and actions.is_command(event))
+
+
+def is_rating_command(event: Event) -> bool:
+    """Whether it is a command, typed or pressed, that says what somebody thinks of an answer."""
+    typed = actions.typed(event) if isinstance(event, PressEvent) and actions.is_command(event) else event
+    return isinstance(typed, CommandEvent) and rates(typed.name)
 
 
 def is_rating(event: Event, kind: RatingKind) -> bool:

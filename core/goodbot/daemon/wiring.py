@@ -235,9 +235,11 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
     base.plugins.attach(services.news)
     base.plugins.attach(services.ab_test)
     manager = ConnectorManager(services, own, stops_http=http is None)
+    commands = CommandRunner(services)
+    base.dispatcher.at_once = commands.at_once
     return OperatingParts(
         **vars(services),
-        commands=CommandRunner(services),
+        commands=commands,
         groups=RaterGroups(base.connectors.running, base.authorization, base.clock, base.connectors.trouble),
         judging=Judging(base),
         manager=manager,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt
+from goodbot.api.events import OrderKey, RatingEvent, RatingKind, Receipt, UserRef
 from goodbot.api.labels import LedgerEvent, Opinion, fold, is_stars
 from goodbot.store import codec, judgements, last_said, people, placing, retries, teaching
-from goodbot.store.query import fetch
+from goodbot.store.query import fetch, value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,6 +148,12 @@ async def insert(
             (turn, user.connector, user.account, event.event_id),
         )
     return await refold(db, turn, rater)
+
+
+async def said_of(db: aiosqlite.Connection, user: UserRef, event_id: str) -> str | None:
+    """The answer of which an event of this account has said something already; None where it has not."""
+    query = "SELECT turn FROM events WHERE (connector, account, event_id) = (?, ?, ?)"
+    return await value(db, query, (user.connector, user.account, event_id))
 
 
 async def set_receipt(db: aiosqlite.Connection, event: RatingEvent, answer: Receipt) -> None:
