@@ -386,6 +386,22 @@ async def test_a_clock_that_jumps_ahead_deletes_nothing_until_that_has_lasted(tm
             assert await count(bot, "inbox") == kept
 
 
+async def test_b1_a_clock_that_is_ahead_at_the_start_deletes_nothing_until_that_has_lasted(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(waits=True)
+    async with open_bot(tmp_path, clock=clock) as bot:
+        await bot.say("Hello?")
+        await until_closed(bot)
+    later = VirtualClock(clock.now() + 400 * 86400, waits=True)
+    async with open_bot(tmp_path, clock=later) as bot:
+        for passes, kept in ((30, 1), (3500, 1), (100, 0)):
+            later.advance(passes)
+            assert bot.chat.host.steady is (kept == 0)
+            await bot.app.maintenance.once()
+            assert await count(bot, "turns") == kept
+
+
 async def test_encrypted_rooms_are_refused_whole(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")

@@ -43,6 +43,18 @@ def test_a_jump_ahead_is_believed_once_it_has_lasted() -> None:
     assert seen == [True, True, False, False, True, True]
 
 
+def test_at_start_a_clock_is_believed_that_is_not_far_from_what_was_stored_last() -> None:
+    for ahead, believed in ((-9 * DAY, True), (DAY, True), (DAY + 1, False)):
+        clock = VirtualClock()
+        steady = Steady(clock)
+        steady.started(clock.now() - ahead)
+        assert steady.look() is believed
+        clock.advance(3599)
+        assert steady.look() is believed
+        clock.advance(1)
+        assert steady.look()
+
+
 def test_what_ended_in_a_time_to_come_is_no_news() -> None:
     trial = Trial(version=2, against=1, state="passed", reason="", began_at=0.0, ended_at=10 * DAY)
     told = [bool([*serving.ended(trial, days * DAY)]) for days in (9, 10, 10.9, 11)]

@@ -166,8 +166,8 @@ class Sessions:
 
     @property
     def oldest(self) -> float:
-        """What was said before then is not kept, in seconds since the epoch."""
-        return self._host.clock.now() - self._days * _DAY
+        """What was said before then is not kept, in seconds since the epoch; 0 while the clock is odd."""
+        return self._host.clock.now() - self._days * _DAY if self._host.steady else 0.0
 
     async def load(self) -> None:
         """Read which there are. Raises StoreError."""

@@ -62,7 +62,7 @@ class Sessions:
             self._used.pop(name, None)
             self._used[name] = at
         self._used = {name: min(at, now) for name, at in self._used.items()}  # it may have been set back
-        oldest = now - self._days * _DAY
+        oldest = now - self._days * _DAY if self._host.steady else 0.0
         newest = [*self._used][-MOST:]
         gone = [name for name, at in self._used.items() if at < oldest or name not in newest]
         for name in gone:

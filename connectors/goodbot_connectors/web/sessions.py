@@ -87,7 +87,8 @@ class BrowserSessions:
         return self._host.clock.now() < session.made + self.seconds
 
     async def _store(self, sessions: dict[str, BrowserSession]) -> None:
-        kept = {digest: one for digest, one in sessions.items() if self._holds(one)}
+        steady = self._host.steady
+        kept = {digest: one for digest, one in sessions.items() if self._holds(one) or not steady}
         dumped = {digest: {"user": one.user, "made": one.made} for digest, one in kept.items()}
         await self._host.set(_SESSIONS, json.dumps(dumped))
         self._known = kept

@@ -45,6 +45,14 @@ class ConnectorHost(Protocol):
         """Our own model, for a connector that hands on what other programs ask."""
         ...
 
+    @property
+    def steady(self) -> bool:
+        """Whether the clock may be believed: while it may not, drop nothing for its age.
+
+        It may not for an hour after it has jumped ahead, or where it may have, while we did not run.
+        """
+        ...
+
     async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         """Take events in; returns after ONE commit of the events and the connector's cursor.
 

@@ -8,6 +8,8 @@ import math
 import time
 from typing import Protocol
 
+_DAY = 86400.0
+
 
 class Clock(Protocol):
     """What the core knows of time. All values in seconds."""
@@ -69,11 +71,22 @@ class Reached:
 class Steady:
     """Whether this machine's clock goes on as time does: what it says when it jumps ahead may be wrong."""
 
-    def __init__(self, clock: Clock, lasts: float) -> None:
-        """A jump of more than `lasts` seconds is believed once so many have passed."""
+    def __init__(self, clock: Clock, lasts: float = 3600.0) -> None:
+        """A jump of more than `lasts` seconds is believed once so many have passed.
+
+        Until then somebody may set it right.
+        """
         self._clock, self._lasts = clock, lasts
         self._looked = clock.now(), clock.monotonic()
         self._until = -math.inf
+
+    def started(self, seen: float) -> None:
+        """Say when something was stored last, by the clock of then: a day after it, it may have jumped since.
+
+        Not an hour: who starts goodbot each day, and never for long, is believed as well.
+        """
+        if self._clock.now() - seen > _DAY:
+            self._until = self._clock.monotonic() + self._lasts
 
     def look(self) -> bool:
         """Return whether it may be believed; to be asked again and again."""

@@ -22,7 +22,7 @@ from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
 from goodbot.learning.core import Chosen
 from goodbot.learning.idle import Readings
-from goodbot.store import Store, renames, trail
+from goodbot.store import Store, inspection, renames, trail
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,9 @@ class App(wiring.OperatingParts):
             store = await Store.open(home / "goodbot.db", chosen.policy)
             last_to_first.push_async_callback(store.close)
             await _adopt(chosen, store)
-            learning = wiring.learning(wiring.opened(chosen, store), machine)
+            core = wiring.opened(chosen, store)
+            core.steady.started(await store.read(inspection.last_seen))
+            learning = wiring.learning(core, machine)
             app = cls(**vars(wiring.operating(wiring.answering(learning), http)))
             for stop in (
                 app.server.stop,

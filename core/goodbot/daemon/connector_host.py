@@ -65,6 +65,10 @@ class Host:
     def address(self) -> str:
         return self._services.http.address
 
+    @property
+    def steady(self) -> bool:
+        return self._services.steady.look()
+
     async def submit(self, events: Sequence[Event], *, cursor: str | None = None) -> tuple[Receipt, ...]:
         for event in events:
             if event.user.connector != self._name or event.channel.connector != self._name:

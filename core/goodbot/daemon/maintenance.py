@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from goodbot.base.clock import Steady
 from goodbot.base.errors import boundary
 from goodbot.base.orphans import Orphans
 from goodbot.commands.services import Services
@@ -23,8 +22,6 @@ _SERVER_SECONDS = 20.0
 """A server that serves something else is to be noticed within 30 s, and a look takes a while, too."""
 _OPEN_SECONDS = 86400.0
 """Reactions on answers of the last day are read again."""
-_BELIEVED_SECONDS = 3600.0
-"""A clock that jumps further ahead deletes nothing for so long: somebody may set it right."""
 
 
 class Maintenance:
@@ -33,7 +30,6 @@ class Maintenance:
     def __init__(self, services: Services, connectors: ConnectorManager) -> None:
         self._services, self._connectors, self._clock = services, connectors, services.clock
         self._alerts = Alerts(services)
-        self._steady = Steady(self._clock, _BELIEVED_SECONDS)
         self._orphans = Orphans()
 
     async def loop(self) -> None:
@@ -69,7 +65,7 @@ class Maintenance:
         with boundary(logger, "notices"):
             await s.notices.post()
         with boundary(logger, "expiry"):
-            if self._steady.look():
+            if s.steady.look():
                 await expire(s.store, now, unrated_days=s.config.privacy.unrated_days)
         with boundary(logger, "erasing"):
             await s.eraser.sweep()

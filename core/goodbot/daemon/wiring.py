@@ -20,7 +20,7 @@ from goodbot.api import marks
 from goodbot.api.plugins import PluginHost
 from goodbot.api.registry import choose_backend, reward_policy
 from goodbot.base import sampling
-from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, Steady, SystemClock
 from goodbot.commands.confirm import Confirmations
 from goodbot.commands.runner import CommandRunner
 from goodbot.commands.services import Services
@@ -108,7 +108,8 @@ def choose(
 
 def opened(chosen: Chosen, store: Store) -> Core:
     """The core, now that there is a store."""
-    return Core(**vars(chosen), store=store, started_at=chosen.clock.now(), restart=asyncio.Event())
+    began, steady = chosen.clock.now(), Steady(chosen.clock)
+    return Core(**vars(chosen), store=store, started_at=began, restart=asyncio.Event(), steady=steady)
 
 
 def learning(core: Core, machine: Callable[[bool], Readings] | None = None) -> LearningParts:

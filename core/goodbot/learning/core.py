@@ -18,7 +18,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.rewards import RewardPolicy
 from goodbot.api.server import Server, ServerSpec
 from goodbot.base import sampling
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, Steady
 from goodbot.base.sampling import Sampling
 from goodbot.base.spawn import child_environment
 from goodbot.config import Config, clear
@@ -77,6 +77,8 @@ class Core(Chosen):
     started_at: float
     restart: asyncio.Event
     """Set when this goodbot is to stop, and another on the config as it is then to take over."""
+    steady: Steady
+    """Asked before anything is deleted for its age."""
 
     def on(self, model: ResolvedModel, limits: Mapping[str, int]) -> Core:
         """The same on another base model, with a server of its own; `limits` win over its settings."""

@@ -78,6 +78,19 @@ async def forgettings(db: aiosqlite.Connection) -> int:
     return (await fetch(db, "SELECT count(*) FROM audit WHERE action = 'forget'"))[0][0]
 
 
+async def last_seen(db: aiosqlite.Connection) -> float:
+    """What the clock said when the last answer or rating was stored; 0 if none has been.
+
+    Of the last one, not the latest: that may be from before the clock was set back.
+    """
+    rows = await fetch(
+        db,
+        "SELECT max(coalesce((SELECT received_at FROM events ORDER BY seq DESC LIMIT 1), 0),"
+        " coalesce((SELECT created_at FROM turns ORDER BY seq DESC LIMIT 1), 0))",
+    )
+    return float(rows[0][0])
+
+
 async def newest(db: aiosqlite.Connection) -> float:
     """When the last rating or message came, by the clock of then; 0 if none has."""
     rows = await fetch(

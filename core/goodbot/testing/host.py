@@ -14,7 +14,7 @@ from goodbot.api.completions import NoModel, OwnModel
 from goodbot.api.connector import Connector, ConnectorSpec
 from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, Waiting
 from goodbot.api.turns import OwnTurn, turn_id
-from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.clock import Clock, Steady, SystemClock
 from goodbot.base.errors import StoreError
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.sanitize import again
@@ -55,6 +55,7 @@ class RecordingHost(HostPages):
     ) -> None:
         super().__init__()
         self.clock: Clock = clock or SystemClock()
+        self._steady = Steady(self.clock)
         self.secrets = Secrets(spec.secrets, environ or {})
         self.stopping = asyncio.Event()
         self.state_dir = state_dir
@@ -150,6 +151,11 @@ class RecordingHost(HostPages):
         """Where `mount` answers: a port of its own on the loopback."""
         self._server = self._server or LocalServer()
         return self._server.address
+
+    @property
+    def steady(self) -> bool:
+        """Whether its clock has made no jump ahead within an hour."""
+        return self._steady.look()
 
     def told_time(self, seconds: float) -> None:
         """Note it in `told`."""

@@ -307,6 +307,27 @@ async def test_what_was_said_before_our_clock_was_set_back_is_dropped_after_its_
         await peer.close()
 
 
+async def test_b1_what_was_said_is_kept_while_our_clock_is_ahead_for_a_moment(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    peer = Peer(tmp_path, ClaudeCodeSettings(keep_days=7), clock)
+    await peer.start()
+    try:
+        await peer.exchange("Old question.", "Old.", session="old")
+        clock.advance(3601)  # what nobody uses is looked at once an hour
+        clock.jump(40 * 86_400)
+        await peer.exchange("New question.", "New.", session="new")
+        await peer.restart()
+        clock.jump(-40 * 86_400)
+        await peer.exchange("Next question.", "Next.", session="new")
+        assert "Old question." in "".join(peer._values.values())
+        assert "“Old.”" in await peer.rl("good", session="old")
+        clock.advance(8 * 86_400)
+        await peer.exchange("Last question.", "Last.", session="last")
+        assert "Old question." not in "".join(peer._values.values())
+    finally:
+        await peer.close()
+
+
 async def test_it_says_nothing_of_answers_while_stopping(peer: Peer) -> None:
     prompt_id = await peer.ask("Q")
     await peer.connector.stop()

@@ -27,3 +27,21 @@ async def test_a_session_of_a_time_to_come_is_dropped_after_its_days_too(tmp_pat
     await again.start()
     assert "of old" not in str(host._values)
     await host.close()
+
+
+async def test_b1_a_clock_that_is_ahead_for_a_moment_drops_nothing(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    host = RecordingHost(SPEC, state_dir=tmp_path, clock=clock)
+    sessions = Sessions(host, 30)
+    await sessions.put("old", Session(answer="of old"))
+    clock.jump(40 * DAY)
+    await sessions.put("new", Session(answer="of new"))
+    await Sessions(host, 30).start()
+    clock.jump(-40 * DAY)
+    again = Sessions(host, 30)
+    await again.start()
+    assert (await again.get("old")).answer == "of old"
+    clock.advance(31 * DAY)
+    await again.start()
+    assert "of old" not in str(host._values)
+    await host.close()

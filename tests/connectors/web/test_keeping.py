@@ -76,6 +76,25 @@ async def test_what_nobody_touches_is_not_kept(host: RecordingHost) -> None:
     assert (await (await shelf(host)).open("ada", "old")).entries == []
 
 
+async def test_b1_a_clock_that_is_ahead_while_a_page_is_opened_drops_nothing(host: RecordingHost) -> None:
+    first, sessions = await shelf(host), BrowserSessions(host, 30)
+    await keep(host, first, "ada", "old", "canary")
+    cookie = await sessions.begin("ada")
+    clock(host).jump(40 * DAY)
+    assert [one.id for one in await first.list("ada")] == ["old"]
+    await sessions.begin("bob")
+    clock(host).jump(-40 * DAY)
+    for shown in (first, await shelf(host)):
+        assert [one.id for one in await shown.list("ada")] == ["old"]
+        assert len((await shown.open("ada", "old")).entries) == 1
+    assert sessions.user(cookie) == "ada"
+    clock(host).jump(40 * DAY)
+    await first.list("ada")
+    clock(host).advance(3600)  # it has lasted
+    assert await first.list("ada") == []
+    assert "canary" not in str(host._values)
+
+
 @pytest.mark.parametrize("place", ["old", "new"])
 async def test_what_is_touched_is_kept_while_what_is_old_is_dropped(host: RecordingHost, place: str) -> None:
     first = await shelf(host)
