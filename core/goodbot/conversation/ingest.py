@@ -2,7 +2,8 @@
 """The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command | capture.
 
 `submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
-command) runs after the commit, from the inbox, so that a crash in between loses nothing.
+command) runs after the commit, from the inbox, so that a crash in between loses nothing. What a
+command rates is stored with it (`at_once`), as a press is: nothing that comes later stands before it.
 """
 
 from __future__ import annotations
