@@ -99,6 +99,7 @@ class Dispatcher:
         events = [sanitize.read_by(event, self._readers.default) for event in events]
         refused = [sanitize.refused(event) for event in events]
         changed = {sanitize.place(event) for event in events if sanitize.is_rating(event, RatingKind.RATE)}
+        searches = any(map(sanitize.is_rating_command, events))  # the answer that is meant
         captured: list[Captured] = []
         counted: list[Undo] = []
 
@@ -114,7 +115,7 @@ class Dispatcher:
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
             await self._make_ready(events, refused)
-            receipts = await one_commit.stored(self._store, operation, counted)
+            receipts = await one_commit.stored(self._store, operation, counted, quick=not searches)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
             self._follow_all(events, receipts, captured)

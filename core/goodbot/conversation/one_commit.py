@@ -48,10 +48,15 @@ async def each(
     return receipts
 
 
-async def stored(store: Store, operation: Operation[list[Receipt]], counted: Sequence[Undo]) -> list[Receipt]:
-    """The receipts, once they are committed. Raises StoreError; then what was `counted` is taken back."""
+async def stored(
+    store: Store, operation: Operation[list[Receipt]], counted: Sequence[Undo], *, quick: bool
+) -> list[Receipt]:
+    """The receipts, once they are committed. Raises StoreError; then what was `counted` is taken back.
+
+    `quick` as in `Store.write`.
+    """
     try:
-        return await store.write(operation, quick=True)
+        return await store.write(operation, quick=quick)
     except Exception:
         for undo in counted:
             undo()
