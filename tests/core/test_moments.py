@@ -43,6 +43,17 @@ def test_a_jump_ahead_is_believed_once_it_has_lasted() -> None:
     assert seen == [True, True, False, False, True, True]
 
 
+def test_a_machine_that_sleeps_each_night_is_believed_once_it_was_awake_for_long_enough() -> None:
+    clock = VirtualClock()
+    steady = Steady(clock)
+    seen: list[bool] = []
+    for slept, awake in ((0.9 * DAY, 1800), (0.9 * DAY, 1799), (0.9 * DAY, 1), (2 * DAY, 3599), (0, 1)):
+        clock.jump(slept)
+        seen.append(steady.look())
+        clock.advance(awake)
+    assert [*seen, steady.look()] == [False, False, False, False, False, True]
+
+
 def test_at_start_a_clock_is_believed_that_is_not_far_from_what_was_stored_last() -> None:
     for ahead, believed in ((-9 * DAY, True), (DAY, True), (DAY + 1, False)):
         clock = VirtualClock()

@@ -89,9 +89,14 @@ class Steady:
             self._until = self._clock.monotonic() + self._lasts
 
     def look(self) -> bool:
-        """Return whether it may be believed; to be asked again and again."""
+        """Return whether it may be believed; to be asked again and again.
+
+        A machine that slept has jumped as well: one that wakes each day, and never for long, is believed
+        once it was awake for so long in all.
+        """
         (wall, before), (now, passed) = self._looked, (self._clock.now(), self._clock.monotonic())
-        if now - wall - (passed - before) > self._lasts:
+        jump = now - wall - (passed - before)
+        if jump > _DAY or (jump > self._lasts and passed >= self._until):
             self._until = passed + self._lasts
         self._looked = now, passed
         return passed >= self._until

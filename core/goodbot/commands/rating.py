@@ -27,8 +27,6 @@ class _Recorded:
 
     rating: RatingEvent
     receipt: Receipt
-    response: str
-    """The answer's words."""
     nothing: bool
     """It has changed nothing."""
 
@@ -107,9 +105,7 @@ async def _record(
         nothing = not receipt.duplicate and before == await _said(db, turn)
         if nothing and not source:  # where a rating of theirs stands all the same, the receipt says which
             nothing = await people.identity(db, person(call.user)) not in before[0]
-        stored = await turns.get(db, turn)
-        response = stored.response if stored else ""
-        return _Recorded(rating=rating, receipt=receipt, response=response, nothing=nothing)
+        return _Recorded(rating=rating, receipt=receipt, nothing=nothing)
 
     if call.within is None:
         return await _told(call, await call.services.store.write(operation))
@@ -128,13 +124,16 @@ async def _told(call: Call, recorded: _Recorded) -> Result:
     taken_back = rating.kind is RatingKind.RETRACT and receipt.outcome is Outcome.ACCEPTED
     if taken_back and recorded.nothing:
         receipt = replace(receipt, text=call.event.say(because("nothing_said")))
-    quote = " ".join(recorded.response.split())
+    # Its words as they are now: its talker may have been forgotten while this waited to be told.
+    stored = await call.services.store.read(lambda db: turns.get(db, rating.turn))
+    response = stored.response if stored else ""
+    quote = " ".join(response.split())
     quote = quote if len(quote) <= 40 else quote[:39] + "…"
     return Result(
-        text=f"{receipt.text} “{quote}”",
+        text=f"{receipt.text} “{quote}”" if stored else receipt.text,
         turn=receipt.turn,
         offer=receipt.offer,
-        data={**asdict(receipt), "response": recorded.response},
+        data={**asdict(receipt), "response": response},
     )
 
 

@@ -120,7 +120,8 @@ class App(wiring.OperatingParts):
         self.dispatcher.resume([event for event in unfinished if event.channel.connector not in waits])
         for place in self.connectors.running:
             left = [event for event in unfinished if event.channel.connector == place and place in waits]
-            self.commands.late.wait(left, since)
+            waits = [event for event in left if not sanitize.is_rating_command(event)]  # those are stored
+            self.commands.late.wait(waits, since)
             self._spawn(self._go_on(place, left), f"{place}: going on")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
