@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
+from goodbot.api.events import CommandEvent, Event, OrderKey, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.base.errors import StoreError
 from goodbot.commands.base import Call, Result
 from goodbot.daemon.loopback import Answer
@@ -153,3 +153,29 @@ async def test_what_could_not_be_stored_is_rated_when_it_comes_again(tmp_path: P
         await bot.chat.host.submit([typed])
         await told(bot)
         assert await bot.labels(answer) == GOOD
+
+
+async def test_nobody_is_told_the_words_of_who_was_forgotten_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes = asyncio.Event(), asyncio.Event()
+    async with open_bot(tmp_path) as bot:
+        await bot.say("canary", user=WHO)
+        acknowledge = bot.app.connectors.acknowledge
+
+        async def slow(event: Event, receipt: Receipt) -> None:
+            if isinstance(event, CommandEvent) and event.name == "good":
+                begun.set()
+                await goes.wait()
+            await acknowledge(event, receipt)
+
+        monkeypatch.setattr(bot.app.connectors, "acknowledge", slow)
+        await types(bot, "good")
+        await begun.wait()
+        await types(bot, "bad")  # it waits until the platform has heard of the one before
+        await bot.command("forget", "me", user=WHO)
+        await bot.command("forget", "me yes", user=WHO)
+        goes.set()
+        await bot.app.dispatcher._rated.join()
+        receipts = await rows(bot.store, "SELECT receipt FROM inbox")
+        assert "canary" not in str(receipts)

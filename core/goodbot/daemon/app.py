@@ -16,6 +16,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
 from goodbot.config import Config, clear, vault
 from goodbot.config.lock import HomeLock, prepare_home
+from goodbot.conversation import sanitize
 from goodbot.conversation.connectors import CONNECTING
 from goodbot.conversation.note_trial import FollowTrial
 from goodbot.daemon import wiring
@@ -120,8 +121,8 @@ class App(wiring.OperatingParts):
         self.dispatcher.resume([event for event in unfinished if event.channel.connector not in waits])
         for place in self.connectors.running:
             left = [event for event in unfinished if event.channel.connector == place and place in waits]
-            waits = [event for event in left if not sanitize.is_rating_command(event)]  # those are stored
-            self.commands.late.wait(waits, since)
+            undone = [event for event in left if not sanitize.is_rating_command(event)]  # those are stored
+            self.commands.late.wait(undone, since)
             self._spawn(self._go_on(place, left), f"{place}: going on")
         self._spawn(self._at_start(), "at start")
         self._spawn(self.news.loop(), "news")
