@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from goodbot.config import Grants
 from goodbot.config.lock import HomeLock
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training.publish import Publisher
-from goodbot.store import forgetting, settings, workshop
+from goodbot.store import exporting, forgetting, settings, workshop
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
@@ -36,6 +37,32 @@ def on_disk(home: Path, word: str) -> list[str]:
 async def forget(bot: Bot, who: str = "ada", **fields: Any) -> str:
     assert "cannot be undone" in await bot.command("forget", "me", user=who, **fields)
     return await bot.command("forget", "me yes", user=who, **fields)
+
+
+async def wipe_later(bot: Bot) -> None:
+    """What maintenance does once the time between two rewritings has passed."""
+    bot.app.eraser._rewritten = -math.inf
+    await bot.app.eraser.sweep()
+
+
+def exported_before(home: Path) -> Path:
+    file = home / "bot" / exporting.EXPORTS / "20260101-000000.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("what the owner exported\n")
+    return file
+
+
+def counted(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """An entry for each time that the database is rewritten from now on."""
+    times: list[str] = []
+    compact = bot.store.compact
+
+    async def counting() -> None:
+        times.append("rewritten")
+        await compact()
+
+    monkeypatch.setattr(bot.store, "compact", counting)
+    return times
 
 
 async def tell_secrets(bot: Bot, count: int = 1, who: str = "ada") -> list[Answer]:
@@ -503,7 +530,7 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
         assert "data was deleted while I answered" in bot.chat.replies[-1].text
         await until(lambda: not bot.app.dispatcher.answering)
         assert await rows(bot.store, "SELECT id FROM turns") == []
-        await bot.app.eraser.sweep()
+        await wipe_later(bot)
         assert on_disk(tmp_path, "Moustache-7731") == []
 
 
@@ -560,8 +587,55 @@ async def test_who_is_forgotten_while_the_disk_is_wiped_is_wiped_next(
             patch.setattr(bot.store, "compact", meanwhile)
             await bot.app.eraser.sweep()
         assert await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
-        await bot.app.eraser.sweep()
+        await wipe_later(bot)
         assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+
+
+async def test_s7_who_has_nothing_here_deletes_nothing_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        liked = await bot.say("What is a walrus?", user="ada")
+        await bot.command("good", user="ada")
+        receipts = "SELECT count(*) FROM inbox WHERE coalesce(json_extract(receipt, '$.x'), '') <> ''"
+        before = (await rows(bot.store, receipts))[0][0]
+        file, times = exported_before(tmp_path), counted(bot, monkeypatch)
+        for _ in range(3):
+            assert "0 answers, 0 ratings deleted" in (said := await forget(bot, "talker"))
+            assert "exported" not in said
+        assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+        assert (times, file.exists()) == ([], True)
+        assert (await rows(bot.store, receipts))[0][0] >= before > 0
+        assert await bot.labels(liked)
+        await check(bot)
+
+
+async def test_s7_all_who_ask_share_one_rewriting_in_ten_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        times = counted(bot, monkeypatch)
+        for who in ("talker", "ada", "talker"):
+            await tell_secrets(bot, who=who)
+            file = exported_before(tmp_path)
+            assert "1 answer" in await forget(bot, who)
+            assert not file.exists(), "what was exported does not wait"
+        since = exported_before(tmp_path)
+        await bot.app.eraser.sweep()
+        assert (times, since.exists()) == (["rewritten"], True)
+        assert await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+        await wipe_later(bot)
+        assert times == ["rewritten"] * 2
+        assert on_disk(tmp_path, "Moustache-7731") == []
+        await tell_secrets(bot)
+        await forget(bot)
+    async with open_bot(tmp_path, grants=GRANTS) as bot:  # a restart has not forgotten that it waits
+        times = counted(bot, monkeypatch)
+        assert await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+        await bot.app.eraser.sweep()
+        assert times == ["rewritten"]
+        assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+        assert on_disk(tmp_path, "Moustache-7731") == []
 
 
 async def test_s6_what_a_killed_backup_has_left_goes_too(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.config.layout import beside
 from goodbot.learning.adapters.erasure import delete_replaced
-from goodbot.store import exporting, forgetting, people, settings
+from goodbot.store import exporting, forgetting, inbox, people, settings
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -109,6 +109,7 @@ async def _forget(call: Call, who: str) -> Result:
     async def operation(db: aiosqlite.Connection) -> forgetting.Forgotten:
         actor, of = await name(db, call, person(call.user)), await name(db, call, who)
         own = await linking.adopted(db, accounts)
+        await inbox.close(db, call.event)  # what asks for it is nothing that was stored
         done = await forgetting.forget(
             db, s.registry.scope, s.model.name, who, keep_grants=keeps, keep_silent=silent
         )
@@ -132,6 +133,7 @@ async def _forget(call: Call, who: str) -> Result:
     try:
         exported = await asyncio.to_thread(exporting.files, s.config.home)
         await s.eraser.sweep()
+        exported = [path for path in exported if not path.exists()]
         note = say("forgot_exported", language) if exported else ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = say("forgot_later", language, why=error)

@@ -19,6 +19,7 @@ from goodbot.store import (
     adapters,
     codec,
     distilled,
+    inbox,
     judgements,
     news,
     people,
@@ -75,17 +76,21 @@ async def forget(
     stale, ended = await _learnt_from(db, persons, touched)
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await adapters.move_other_pointers(db, scope, model)
+    before = await _changes(db)
     ratings = await _delete_ratings(db, persons)
     await db.executemany("DELETE FROM turns WHERE id = ?", [(id_,) for id_ in {*mine, *quoting}])
     for turn in scrubbed:
         await turns.set_prompt(db, turn)
         await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))
-    await shifts.forget(db)
-    await _clear_inbox(db, persons)
+    await inbox.forget(db, persons)
     await _delete_person(db, persons, keep_grants, keep_silent)
+    if await _changes(db) != before:  # who has nothing here can say so as often as they like
+        await inbox.forget_receipts(db)
+        await shifts.forget(db)
+        await erase(db)
     for who in persons:
+        await db.execute("DELETE FROM aliases WHERE person = ?", (who,))  # this very command made one
         await settings.set_switch(db, f"{_TELL}{who}", "1")
-    await erase(db)
     return Forgotten(
         people=tuple(persons),
         answers=len(mine),
@@ -114,10 +119,15 @@ async def to_tell(db: aiosqlite.Connection) -> list[str]:
     return [row[0] for row in await fetch(db, query, (len(_TELL) + 1, len(_TELL), _TELL))]
 
 
-async def told(db: aiosqlite.Connection, who: str) -> None:
-    """Their connector has forgotten them, too; what it deleted may still lie in the free space."""
+async def told(db: aiosqlite.Connection, who: str, *, deleted: bool) -> None:
+    """Their connector has forgotten them, too; what it `deleted` may still lie in the free space."""
     await settings.set_switch(db, f"{_TELL}{who}", "")
-    await erase(db)
+    if deleted:
+        await erase(db)
+
+
+async def _changes(db: aiosqlite.Connection) -> int:
+    return await value(db, "SELECT total_changes()")
 
 
 async def knows(db: aiosqlite.Connection, person: str) -> bool:
@@ -258,16 +268,6 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
     return len(rated)
 
 
-async def _clear_inbox(db: aiosqlite.Connection, persons: Sequence[str]) -> None:
-    """What they said and what waits for an answer; and what receipts quote, whoever got them."""
-    await db.execute(
-        "UPDATE inbox SET payload = '' WHERE payload <> '' AND json_extract(payload, '$.user.connector')"
-        " || ':' || json_extract(payload, '$.user.id') IN (SELECT value FROM json_each(?))",
-        (codec.dump_json(persons),),
-    )
-    await db.execute("UPDATE inbox SET receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')")
-
-
 async def _delete_person(
     db: aiosqlite.Connection, persons: Sequence[str], keep: Collection[str], silent: Collection[str]
 ) -> None:
@@ -275,7 +275,7 @@ async def _delete_person(
         await db.execute("DELETE FROM codes WHERE subject = ?", (who,))
         await db.execute("DELETE FROM quarantines WHERE rater = ?", (who,))
         await db.execute("DELETE FROM notes WHERE scope = 'person' AND key = ?", (who,))
-        for table in ("shares", "talkers", "links", "aliases", "join_requests"):
+        for table in ("shares", "talkers", "links", "join_requests"):
             await db.execute(f"DELETE FROM {table} WHERE person = ?", (who,))  # noqa: S608
         if who not in silent:
             await db.execute("DELETE FROM withheld WHERE person = ?", (who,))

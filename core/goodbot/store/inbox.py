@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import aiosqlite
 
 from goodbot.api.events import Event, Receipt
 from goodbot.store import codec
-from goodbot.store.query import fetch, first, value
+from goodbot.store.query import Row, fetch, first, value
 
 
 async def receipt(db: aiosqlite.Connection, event: Event) -> Receipt | None:
@@ -90,6 +92,20 @@ async def expire(db: aiosqlite.Connection, before: float) -> None:
     await db.execute("DELETE FROM inbox WHERE payload = '' AND received_at < ?", (before,))
 
 
+async def forget(db: aiosqlite.Connection, persons: Sequence[str]) -> None:
+    """Part of forgetting: what these persons (`connector:id`) said and what waits for an answer."""
+    await db.execute(
+        "UPDATE inbox SET payload = '' WHERE payload <> '' AND json_extract(payload, '$.user.connector')"
+        " || ':' || json_extract(payload, '$.user.id') IN (SELECT value FROM json_each(?))",
+        (codec.dump_json(persons),),
+    )
+
+
+async def forget_receipts(db: aiosqlite.Connection) -> None:
+    """Part of forgetting: what receipts quote, whoever got them."""
+    await db.execute("UPDATE inbox SET receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')")
+
+
 async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
     """The connector's last committed cursor."""
     return await value(db, "SELECT cursor FROM cursors WHERE connector = ?", (connector,))
@@ -98,6 +114,12 @@ async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
 async def set_cursor(db: aiosqlite.Connection, connector: str, value: str) -> None:
     """Move the cursor, in the transaction of the events that it stands for."""
     await db.execute("INSERT OR REPLACE INTO cursors VALUES (?, ?)", (connector, value))
+
+
+async def kept(db: aiosqlite.Connection, connector: str) -> Row | None:
+    """How much a connector keeps: it says something else once that has deleted any of it."""
+    query = "SELECT count(*), total(length(key) + length(value)) FROM connector_values WHERE connector = ?"
+    return first(await fetch(db, query, (connector,)))
 
 
 async def get_value(db: aiosqlite.Connection, connector: str, key: str) -> str | None:

@@ -4,13 +4,15 @@ deletion leaves lying in the database's file.
 
 All is level-triggered, so that a crash or a busy moment only delays it: connectors are asked until
 they have forgotten, adapters are erased once nothing serves them, exports are deleted and the
-database is rewritten while the switch `erase` is set.
+database is rewritten while the switch `erase` is set. It is set only where something was deleted, and
+the database is rewritten at most once in ten minutes, for all who ask: ratings wait meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,9 +25,12 @@ from goodbot.config.layout import beside
 from goodbot.config.lock import holder
 from goodbot.learning.adapters import retention
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.store import Store, adapters, backup, exporting, forgetting, settings, workshop
+from goodbot.store import Store, adapters, backup, exporting, forgetting, inbox, settings, workshop
 
 logger = logging.getLogger(__name__)
+
+REST = 600.0
+"""Seconds from one rewriting of the database to the next; the switch waits for it, also over a restart."""
 
 
 def delete_replaced(home: Path) -> list[Path]:
@@ -58,6 +63,9 @@ class Eraser:
         self._registry = registry
         self._server = server
         self._clock = clock
+        self._cleared = ""
+        """What the switch said when the files were deleted: those that were made since hold nothing."""
+        self._rewritten = -math.inf
         self.copying = asyncio.Lock()
         """Held by whoever copies words out of the database, so that a sweep finds the copy."""
 
@@ -77,15 +85,24 @@ class Eraser:
             name, _, user = who.partition(":")
             if (connector := self._connectors.get(name)) is not None:
                 with boundary(logger, "%s has not forgotten somebody yet", name):
+                    before = await self._store.read(lambda db, name=name: inbox.kept(db, name))
                     await connector.forget(user)
-                    await self._store.write(lambda db, who=who: forgetting.told(db, who))
+                    after = await self._store.read(lambda db, name=name: inbox.kept(db, name))
+                    await self._store.write(
+                        lambda db, who=who, deleted=before != after: forgetting.told(db, who, deleted=deleted)
+                    )
 
     async def _rewrite(self, seen: str) -> None:
-        await asyncio.to_thread(exporting.clear, self._home)
-        await asyncio.to_thread(workshop.sweep, self._home)
-        # A copy to go back to, made before a change of the schema, holds the old words too.
-        await asyncio.to_thread(backup.expire, self._store.path, float("inf"))
+        if self._cleared != seen:
+            await asyncio.to_thread(exporting.clear, self._home)
+            await asyncio.to_thread(workshop.sweep, self._home)
+            # A copy to go back to, made before a change of the schema, holds the old words too.
+            await asyncio.to_thread(backup.expire, self._store.path, math.inf)
+            self._cleared = seen
+        if self._clock.monotonic() - self._rewritten < REST:
+            return
         await self._store.compact()
+        self._rewritten, self._cleared = self._clock.monotonic(), ""
         await self._store.write(lambda db: forgetting.wiped(db, seen))
         logger.info("the database was rewritten without what was forgotten")
 
