@@ -356,7 +356,8 @@ async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_
         entries, whole = await bot.store.read(settings.audit)
         assert whole
         names = dict(await rows(bot.store, "SELECT person, alias FROM aliases"))
-        assert set(names) == {"loopback:rater", "loopback:talker", "loopback:stranger"}
+        assert set(names) == {"loopback:rater", "loopback:talker"}
+        names["loopback:stranger"] = "strangers"
         assert [(e.actor, e.action) for e in entries[:-1]] == [
             (names.get(f"loopback:{who}", f"loopback:{who}"), name)
             for who in ("owner", "rater", "talker", "stranger")
@@ -384,6 +385,27 @@ async def test_a_stranger_who_tries_all_day_leaves_one_row_a_command_and_day(tmp
             await bot.command("pause")  # an owner's acts are all there
         entries, whole = await bot.store.read(settings.audit)
         assert [entry.action for entry in entries[2:]] == ["pause"] * 4
+        assert whole
+
+
+async def test_s7_a_crowd_of_strangers_leaves_no_more_rows_than_one(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for number in range(4):
+            made_up = " ".join(f"loopback:{number}-{one}" for one in range(12))
+            for name in ("pause", "train"):
+                await bot.command(name, made_up, user=f"stranger{number}")
+        entries, whole = await bot.store.read(settings.audit)
+        assert [(entry.actor, entry.action) for entry in entries] == [
+            ("strangers", "pause"),
+            ("strangers", "train"),
+        ]
+        assert all("loopback:" not in entry.detail for entry in entries)
+        assert await rows(bot.store, "SELECT * FROM aliases") == []
+        assert whole
+        await bot.command("pause", user="talker")
+        await bot.command("pause", "loopback:1-1")
+        entries, whole = await bot.store.read(settings.audit)
+        assert [entry.action for entry in entries[2:]] == ["pause"] * 2, "whom the bot knows is told apart"
         assert whole
 
 

@@ -3,6 +3,7 @@
 
 Nobody can take a row out of the trail, so what it says of a person must be fit to stay. Owners
 act under their own id; anybody else is called by a random alias, which forgetting them dissolves.
+Strangers are without number, and have one name together.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from typing import Any
 import aiosqlite
 
 from goodbot.access.authorization import person
+from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind
 from goodbot.commands.base import Call
 from goodbot.store import settings
 
 NOT_ALLOWED = "not on the allowlist"
+STRANGERS = "strangers"
+"""The actor of whatever is refused to people who may not even talk."""
 
 _KEPT = 200
 """Characters of a command's words that the trail keeps."""
@@ -27,17 +31,20 @@ _DAY = 86400.0
 async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
     """Append a row for a command that was done or refused.
 
-    Of what a stranger is refused, one row a command and day is kept: a crowd costs little space.
+    Of what somebody is refused, one row a command and day is kept; of what all strangers are refused
+    together, likewise, without a word of theirs: accounts are free, and nobody ever deletes a row.
     """
     s, event, now = call.services, call.event, call.services.clock.now()
     private = event.channel.kind is not ChannelKind.SHARED
+    refused = detail.get("refused") == NOT_ALLOWED
+    strange = refused and not s.authorization.may(event.user, Grant.TALK)
 
     async def operation(db: aiosqlite.Connection) -> None:
-        actor = await name(db, call, person(event.user))
-        if detail.get("refused") == NOT_ALLOWED and await settings.recorded_since(
-            db, actor, action, now - _DAY
-        ):
+        actor = STRANGERS if strange else await name(db, call, person(event.user))
+        if refused and await settings.recorded_since(db, actor, action, now - _DAY):
             return
+        if strange:
+            return await settings.record(db, actor, action, detail, now)
         words = [await name(db, call, word) for word in event.args[:_KEPT].split()]
         whole = {"args": " ".join(words), "channel": "private" if private else event.channel.id, **detail}
         await settings.record(db, actor, action, whole, now)
