@@ -388,6 +388,45 @@ async def test_s3_what_takes_a_check_away_is_told(home: Path, setting: str, empt
     assert gain.text.startswith(f"[connectors.teams] {setting.split(' ')[0]} = ")
 
 
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        ("[encryption]\nenabled = true\n", "", "[encryption] enabled is not set any more (now: True)"),
+        (
+            "[encryption]\nenabled = true\n",
+            "[encryption]\nenabled = false\n",
+            "[encryption] enabled = False (now: True)",
+        ),
+        (
+            "[features.otel]\n",
+            "[features.otel]\ncontent = true\n",
+            "[features.otel] content = True (now: not set)",
+        ),
+        (
+            "[features.webhooks.to.a]\nwords = false\n",
+            "[features.webhooks.to.a]\nwords = true\n",
+            "[features.webhooks.to.a] words = True (now: False)",
+        ),
+        (
+            "[features.webhooks.to.a]\n",
+            "[features.webhooks.to.a]\nprivate_chats = true\n",
+            "[features.webhooks.to.a] private_chats = True (now: not set)",
+        ),
+    ],
+)
+async def test_s3_what_leaves_words_less_guarded_asks(home: Path, here: str, there: str, told: str) -> None:
+    """One's own backup from before it was guarded, too; and nothing asks the other way round."""
+    before, after = home.parent / "before", home.parent / "after"
+    for place, text in ((before, here), (after, there)):
+        place.mkdir()
+        (place / "config.toml").write_text(text)
+    was, is_ = await authority.read(before), await authority.read(after)
+    gains = authority.gains(was, is_, new=False, kept=lambda _: False)
+    assert [(gain.text, gain.word) for gain in gains] == [(told, "privacy")]
+    back = authority.gains(is_, was, new=False, kept=lambda _: False)
+    assert [gain.word for gain in back] == [""]
+
+
 async def test_s3_no_section_hides_another(home: Path) -> None:
     """By its name, which may hold whatever is between names, and begin new lines."""
     (home / "config.toml").write_text('[features."webhooks.to.a"]\nurl = "https://evil.example"\n')

@@ -30,11 +30,12 @@ from goodbot.config.secrets import SecretStore
 from goodbot.inference.servers import choice
 from goodbot.store import channels, inspection, people
 
-OWNERS, RIGHTS, ADDRESSES, PROGRAMS = "owners", "rights", "addresses", "programs"
+OWNERS, RIGHTS, ADDRESSES, PRIVACY, PROGRAMS = "owners", "rights", "addresses", "privacy", "programs"
 WORDS: Mapping[str, str] = {
     OWNERS: "others own this goodbot",
     RIGHTS: "what may not be now, may be again",
     ADDRESSES: "what people say, your tokens or people's links go to other addresses",
+    PRIVACY: "what people say lies unencrypted, or more of it is sent",
     PROGRAMS: "other code runs with all your rights",
 }
 """What is typed to agree, and to what."""
@@ -45,6 +46,8 @@ _ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gatewa
 _PROGRAM = ("program", "binary", "command", "executable")
 _PASSES = "pass_credentials"
 """The setting with which what programs log in with goes to an address."""
+_TELLS = ("content", "words", "private_chats")
+"""Settings of a feature or tracker with which it sends what people say."""
 _UNCHECKED = ("insecure_local", "openid_metadata")
 """Settings with which whoever calls may say who they are, an owner too."""
 _SHOWN = 120
@@ -200,7 +203,7 @@ def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[Pla
         was, is_ = before.settings.get(place), after.settings.get(place)
         if was != is_ and ((word := _word(place, was, is_, sent)) or not new):
             found.append(Gain(text=_changed(place, was, is_), word=word))
-    order = (OWNERS, ADDRESSES, PROGRAMS, RIGHTS, "")
+    order = (OWNERS, ADDRESSES, PRIVACY, PROGRAMS, RIGHTS, "")
     return sorted(found, key=lambda gain: order.index(gain.word))
 
 
@@ -233,6 +236,10 @@ def _word(place: Place, was: object, is_: object, sent: Callable[[Place], bool])
     last = key.rpartition("_")[2]
     if key in _UNCHECKED and is_:
         return OWNERS
+    if where == ("encryption",) and key == "enabled" and was and not is_:
+        return PRIVACY
+    if where[:1] in (("features",), ("tracking",)) and key in _TELLS and is_:
+        return PRIVACY
     if last in _PROGRAM and is_ is not None:
         return PROGRAMS
     leads = last in _ADDRESS or any("://" in text for one in (was, is_) for text in _list(one))
