@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import secrets
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,11 @@ from goodbot.api.progress import progress_line
 from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer
+from goodbot.base.scratch import Scratch
 from goodbot.cli import client
-from goodbot.commands.importing import STAGED
 from goodbot.config import private, vault
 from goodbot.conversation.imports.forms import records
-from goodbot.store.exporting import EXPORTS
+from goodbot.store import workshop
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -44,13 +43,18 @@ def main(arguments: argparse.Namespace) -> int:
 def _staged(
     arguments: argparse.Namespace, source: Path, show: Callable[[Mapping[str, Any]], None]
 ) -> Generator[str]:
-    """The file's answers, one a line, for as long as the block lasts. Raises GoodbotError."""
-    place: Path = arguments.home / EXPORTS
-    path = place / f"{STAGED}{secrets.token_hex(4)}.jsonl"
+    """The file's answers, one a line, for as long as the block lasts. Raises GoodbotError.
+
+    Where this process is killed, they are deleted by whoever sweeps next, at the latest at a start.
+    """
+    place: Path = arguments.home / workshop.IMPORTS
+    own: Scratch | None = None
     config.load(arguments.home, arguments.config)  # a directory that is no goodbot's is told so
     try:
         _ask_for_room(arguments.home, source.stat().st_size)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own = Scratch(place, workshop.STAGED)
+        path = place / own.path.name / workshop.ANSWERS  # by the name of the directory its key is known
         with (
             vault.lent(source.absolute().parent, vault.of(path)),  # it may be an export of ours
             contextlib.closing(private.create(path, anew=False)) as file,
@@ -60,11 +64,12 @@ def _staged(
                 file.write(f"{json.dumps(record)}\n".encode())
                 show({"phase": "reading", "step": min(100, 100 * done // max(1, of)), "steps": 100})
             file.finish()
-        yield path.name
+        yield own.path.name
     except OSError as error:
         raise GoodbotError(f"nothing was imported: {error.strerror or error}") from error
     finally:
-        path.unlink(missing_ok=True)
+        if own is not None:
+            own.remove()
 
 
 def _ask_for_room(home: Path, ahead: int = 0) -> None:

@@ -21,11 +21,9 @@ from goodbot.conversation.imports.checks import Here, checked
 from goodbot.conversation.imports.fields import Unfit
 from goodbot.conversation.imports.files import objects
 from goodbot.learning.training.settings import vocabulary
-from goodbot.store import exporting, importing
+from goodbot.store import importing, workshop
 from goodbot.store.importing import ImportedAnswer
 
-STAGED = "import-"
-"""How the files begin that lie ready: among what is exported, which forgetting empties."""
 _PAGE = 50
 _UNSTORABLE = (StoreError, UnicodeError, OverflowError)
 _TOLD = 5
@@ -35,8 +33,9 @@ _TOLD = 5
 async def bring_in(call: Call) -> Result:
     """Store what lies ready under that name; what is here already is not stored twice."""
     s, name = call.services, " ".join(call.args)
-    path = s.config.home / exporting.EXPORTS / name
-    if path.name != name or not path.name.startswith(STAGED) or not path.is_file():
+    place = s.config.home / workshop.IMPORTS / name
+    path = place / workshop.ANSWERS
+    if place.name != name or not name.startswith(workshop.STAGED) or not path.is_file():
         raise UsageError("nothing lies ready to be imported under that name")
     async with s.eraser.copying:
         counted = await _store(call, path)

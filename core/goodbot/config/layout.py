@@ -29,7 +29,7 @@ ENTRIES = {
     "connectors": "what each platform's connector keeps",
     "staging": "a training under way",
     "clear": "what is encrypted, for a program that reads it while goodbot runs",
-    "imports": "an adapter that is being brought in",
+    "imports": "an adapter, or rated answers, being brought in",
     "backups": "where a backup is being made",
     "exports": "rated answers that were exported",
     "tracking": "curves of trainings, where a tracker is on",

@@ -23,7 +23,7 @@ from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
 from goodbot.learning.core import Chosen
 from goodbot.learning.idle import Readings
-from goodbot.store import Store, inspection, renames, trail
+from goodbot.store import Store, inspection, renames, trail, workshop
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +82,7 @@ class App(wiring.OperatingParts):
             lock.acquire()
             last_to_first.callback(clear.leave, home)
             await asyncio.to_thread(clear.sweep, home)
+            await asyncio.to_thread(workshop.sweep, home)
             vault.register(home, chosen.config.encryption)
             store = await Store.open(home / "goodbot.db", chosen.policy)
             last_to_first.push_async_callback(store.close)

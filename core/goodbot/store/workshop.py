@@ -4,6 +4,8 @@
 A backup's holds all that is in the database, an export's what was learnt. The state directory has a note of
 each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held
 like any `Scratch`: there locks work, as they may not on that disk.
+
+Likewise what `goodbot import` lays ready: a `Scratch` in the state directory.
 """
 
 from __future__ import annotations
@@ -18,6 +20,11 @@ from goodbot.base import scratch, trees
 from goodbot.base.scratch import Scratch
 
 FOLDER = "backups"
+IMPORTS = "imports"
+STAGED = "import-"
+"""How the directories in it begin in which answers lie ready to be imported."""
+ANSWERS = "answers.jsonl"
+"""Their file."""
 KINDS = ("backup", "export")
 _PLACE = "place"
 
@@ -80,6 +87,9 @@ def left(home: Path) -> list[Path]:
 
 def sweep(home: Path) -> None:
     """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again."""
+    scratch.sweep(home / IMPORTS, STAGED)
+    for file in (home / "exports").glob(f"{STAGED}????????.jsonl*"):  # there they lay before
+        file.unlink(missing_ok=True)
     for note, work in _notes(home):
         if _deleted(work):
             trees.remove(note, ignore_errors=True)

@@ -13,10 +13,9 @@ from typing import Any
 
 import aiosqlite
 from goodbot.cli import importing
-from goodbot.commands.importing import STAGED
 from goodbot.daemon.loopback import Answer
 from goodbot.features.forms import plugin
-from goodbot.store import exporting, selection
+from goodbot.store import exporting, selection, workshop
 
 from tests.core.builders import Bot, open_bot
 
@@ -83,5 +82,5 @@ async def bring_in(bot: Bot, path: Path, form: str = "jsonl", *, mine: bool = Fa
     arguments = argparse.Namespace(home=bot.app.config.home, config=None, format=form, mine=mine)
     with importing._staged(arguments, path, lambda progress: None) as name:
         result = await bot.app.commands.execute(bot.chat.typed("import", name), direct=True)
-    assert not [one for one in exporting.files(bot.app.config.home) if one.name.startswith(STAGED)]
+    assert not [*(bot.app.config.home / workshop.IMPORTS).glob(f"{workshop.STAGED}*")]
     return {**result.data, "text": result.text}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -14,15 +16,15 @@ from typing import Any
 import pytest
 from goodbot.access import limits
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.commands.importing import STAGED
+from goodbot.cli import importing as laying
 from goodbot.conversation.imports import files
-from goodbot.store import acceptance, comparisons, feedback, importing, turns
-from goodbot.store.exporting import EXPORTS
+from goodbot.store import acceptance, comparisons, feedback, importing, turns, workshop
 
 from tests.core.builders import open_bot, rows
 from tests.core.exporting.made import bring_in, export, opened, rated
 from tests.core.learning.evaluation.asking import asked, open_asking, prefer
 from tests.core.learning.training.test_others import job_of
+from tests.core.store import killed
 
 RECORD: dict[str, Any] = {
     "id": "0123456789abcdef",
@@ -177,8 +179,8 @@ async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
 ) -> None:
     """It is asked for before the file is laid ready, while that is done, and by whoever stores it."""
     async with opened(tmp_path) as bot:
-        ready = bot.app.config.home / EXPORTS / f"{STAGED}1.jsonl"
-        ready.parent.mkdir(exist_ok=True)
+        ready = bot.app.config.home / workshop.IMPORTS / f"{workshop.STAGED}1" / workshop.ANSWERS
+        ready.parent.mkdir(parents=True)
         ready.write_text(json.dumps(RECORD))
         source = written(tmp_path / "f.jsonl", RECORD)
         free = limits.RESERVE + source.stat().st_size
@@ -187,10 +189,10 @@ async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
             with pytest.raises(GoodbotError, match="disk"):
                 await bring_in(bot, source)
             assert list(left) == []
-            assert list(ready.parent.iterdir()) == [ready]
+            assert list(ready.parent.parent.iterdir()) == [ready.parent]
         disk(monkeypatch, repeat(limits.RESERVE - 1))
         with pytest.raises(GoodbotError, match="disk"):
-            await bot.app.commands.execute(bot.chat.typed("import", ready.name), direct=True)
+            await bot.app.commands.execute(bot.chat.typed("import", ready.parent.name), direct=True)
         assert (await export(bot))[0] == []
 
 
@@ -260,11 +262,44 @@ async def test_a_file_that_is_no_json_brings_nothing(tmp_path: Path) -> None:
         assert (await export(bot))[0] == []
 
 
+async def test_s6_what_a_killed_import_has_laid_ready_goes_at_the_next_start(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        home = bot.app.config.home
+        source = written(tmp_path / "f.jsonl", {**RECORD, "answer": "Moustache-7731"})
+        left = await asyncio.to_thread(killed.bring_in, home, source)
+        assert b"Moustache-7731" in left.read_bytes()
+        before = home / "exports" / "import-0a1b2c3d.jsonl.enc"
+        before.parent.mkdir(exist_ok=True)
+        before.write_text("what an older goodbot has left")
+        other = before.with_name("import-of-mine.jsonl")
+        other.write_text("somebody's own")
+    async with opened(tmp_path):
+        assert (left.exists(), before.exists(), other.exists()) == (False, False, True)
+
+
+def test_s6_encryption_leaves_an_import_under_way_alone_and_sweeps_a_killed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text("")
+    source = written(tmp_path / "f.jsonl", RECORD)
+    left = killed.bring_in(home, source)
+    arguments = argparse.Namespace(home=home, config=None, format="jsonl", mine=False)
+    with laying._staged(arguments, source, lambda progress: None) as name:
+        ready = home / workshop.IMPORTS / name / workshop.ANSWERS
+        text = ready.read_bytes()
+        assert not [*(home / "exports").glob("*")], "`goodbot encrypt` renames what lies there"
+        workshop.sweep(home)  # what `goodbot encrypt` begins with
+        assert (left.exists(), ready.read_bytes()) == (False, text)
+    assert [*(home / workshop.IMPORTS).iterdir()] == []
+
+
 async def test_only_at_the_machine(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         assert "import" not in await bot.command("help")
         assert "no command" in await bot.command("import", "x.jsonl")
-        for name in ("../bot/config.toml", "config.toml", "import-nothing"):
+        for name in ("../bot/config.toml", "config.toml", "import-nothing", "import-/../import-nothing"):
             with pytest.raises(UsageError, match="nothing lies ready"):
                 await bot.app.commands.execute(bot.chat.typed("import", name), direct=True)
 

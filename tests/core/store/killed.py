@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `goodbot backup`, or an export of a version, that is killed when most of it is done."""
+"""A `goodbot backup`, an import, or an export of a version, that is killed when most of it is done."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from goodbot.config.layout import DATABASE
+from goodbot.store import workshop
 
 _KILLED = """
 import os, signal, sys
@@ -42,4 +43,19 @@ def export(home: Path, target: Path) -> Path:
     subprocess.run([sys.executable, "-c", _KILLED_EXPORT, str(home), str(target)], check=False)
     [left] = {*target.parent.iterdir()} - before
     assert next(path for path in left.rglob(target.name)).stat().st_size > 0
+    return left
+
+
+_KILLED_IMPORT = """
+import os, signal, sys
+from goodbot.cli import client, main
+client.ask = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main(["--home", sys.argv[1], "import", sys.argv[2]])
+"""
+
+
+def bring_in(home: Path, source: Path) -> Path:
+    """What it leaves: a file with all its answers."""
+    subprocess.run([sys.executable, "-c", _KILLED_IMPORT, str(home), str(source)], check=False)
+    [left] = home.rglob(workshop.ANSWERS)
     return left
