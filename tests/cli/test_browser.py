@@ -153,11 +153,30 @@ def test_a_browser_that_comes_back_when_it_is_closed_holds_nothing_up(
 
 def test_the_link_is_good_for_one_tab(program: SetupProgram) -> None:
     tab = SetupTab(program)
+    tab.look()
     status, text, _ = program.ask("/api/begin", {"code": program.code})
     assert status == 409
     assert "used before" in text
     assert "key" not in text
     assert tab.asked()["step"] == 1, "the first one goes on"
+
+
+def test_b10_a_key_that_was_lost_on_its_way_is_given_anew(program: SetupProgram) -> None:
+    """The tunnel drops, or something opens the link before its reader does."""
+    lost, tab = SetupTab(program), SetupTab(program)
+    assert program.ask("/api/screen", headers=lost.key)[0] == 401, "one key is good"
+    assert tab.asked()["step"] == 1
+    assert program.ask("/api/begin", {"code": program.code})[0] == 409, "and now it has arrived"
+
+
+def test_a_number_of_thousands_of_digits_is_no_choice(program: SetupProgram) -> None:
+    tab = SetupTab(program)
+    number = tab.asked()["asked"]["number"]
+    answer = {"number": number, "do": "answer", "value": "1" * 5000}
+    assert program.ask("/api/answer", answer, tab.key)[0] == 200
+    again = tab.asked()
+    assert (again["step"], again["asked"]["number"] > number) == (1, True)
+    assert program.process.poll() is None
 
 
 def test_what_was_answered_in_a_copy_of_the_tab_is_not_answered_again(program: SetupProgram) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page, and what it may ask: opened once by the code in its address, then by the key that it got.
 
+An answer can be lost on its way: the code gives another key until one of them is shown.
+
 Import it only to listen: aiohttp.
 """
 
@@ -45,6 +47,8 @@ class SetupSite:
         """In the address behind a `#`, which browsers do not send; good once."""
         self._key = ""
         """What the page that came with the code shows from then on; empty: none has come."""
+        self._shown = False
+        """Whether it has shown it: until then nobody knows that it got it."""
         folder = resources.files("goodbot.cli.browser") / "pages"
         self._files = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
 
@@ -69,13 +73,13 @@ class SetupSite:
         )
 
     async def _begin(self, request: web.Request) -> web.StreamResponse:
-        """Take the code, once; the key, and the words of the page."""
+        """Take the code, until the key has arrived; the key, and the words of the page."""
         language = _language(request)
         body = await _body(request)
         code = body.get("code")
         if not isinstance(code, str) or not _same(code, self.code):
             return _answer({"error": texts.say("setup_page_wrong", language)}, 403)
-        if self._key:
+        if self._shown:
             return _answer({"error": texts.say("setup_page_used", language)}, 409)
         self._key = secrets.token_urlsafe(32)
         self._stage.begin(language)
@@ -106,6 +110,7 @@ class SetupSite:
         given = request.headers.get(hdrs.AUTHORIZATION, "")
         if not self._key or not _same(given, f"Bearer {self._key}"):
             raise web.HTTPUnauthorized
+        self._shown = True
 
 
 def _guarded(handler: Handler) -> Handler:

@@ -32,6 +32,8 @@ from goodbot.cli.setup.qr import qr_lines
 
 T = TypeVar("T")
 _WIDTH = 80
+_DIGITS = 5
+"""A number of so many is no choice; Python reads none of thousands."""
 _BACK = ("b", "back")
 _LEAVE = ("q", "quit")
 _YES = {"y": True, "yes": True, "n": False, "no": False}
@@ -162,7 +164,7 @@ class Dialogue:
         values = [choice.value for choice in choices]
 
         def check(answer: str) -> str:
-            if answer.isdecimal() and 0 < int(answer) <= len(values):
+            if answer.isdecimal() and len(answer) < _DIGITS and 0 < int(answer) <= len(values):
                 return values[int(answer) - 1]
             near = [value for value in values if value.casefold() == answer.casefold()]
             if not near:
