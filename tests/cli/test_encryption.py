@@ -116,7 +116,10 @@ def test_a_backup_in_clear_replaces_what_is_encrypted_and_says_so(
     assert main(["backup", "b.tar"]) == 0
     assert main(["encrypt", "--key", "file:key"]) == 0
     capsys.readouterr()
-    assert main(["restore", "b.tar", "--yes"]) == 0
+    assert main(["restore", "b.tar", "--yes"]) == 2
+    assert "say --accept privacy" in capsys.readouterr().err
+    assert not is_sqlite(home / "goodbot.db")
+    assert main(["restore", "b.tar", "--yes", "--accept", "privacy"]) == 0
     assert "it is not encrypted, and what is here now is" in capsys.readouterr().out
     assert load(home).encryption.enabled is False
     assert is_sqlite(home / "goodbot.db")

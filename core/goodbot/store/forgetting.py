@@ -36,6 +36,7 @@ ERASE = "erase"
 """The switch that is set while deleted words may still lie in the database's free space."""
 _TELL = "forget "
 """How the switches begin that name who a connector has not forgotten yet."""
+_CHANGES = "SELECT total_changes()"
 _NOBODY = "forgotten"
 _RUN = 4
 """So many words in a row in an answer to somebody else are a quotation."""
@@ -76,7 +77,7 @@ async def forget(
     stale, ended = await _learnt_from(db, persons, touched)
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await adapters.move_other_pointers(db, scope, model)
-    before = await _changes(db)
+    before = await value(db, _CHANGES)
     ratings = await _delete_ratings(db, persons)
     await db.executemany("DELETE FROM turns WHERE id = ?", [(id_,) for id_ in {*mine, *quoting}])
     for turn in scrubbed:
@@ -84,13 +85,14 @@ async def forget(
         await db.execute("DELETE FROM pairs WHERE turn = ?", (turn.id,))
     await inbox.forget(db, persons)
     await _delete_person(db, persons, keep_grants, keep_silent)
-    if await _changes(db) != before:  # who has nothing here can say so as often as they like
+    if deleted := await value(db, _CHANGES) != before:  # else anybody could have it done again and again
         await inbox.forget_receipts(db)
         await shifts.forget(db)
         await erase(db)
     for who in persons:
         await db.execute("DELETE FROM aliases WHERE person = ?", (who,))  # this very command made one
-        await settings.set_switch(db, f"{_TELL}{who}", "1")
+        if deleted or not await settings.switch(db, f"{_TELL}{who}"):
+            await settings.set_switch(db, f"{_TELL}{who}", str(int(deleted)))
     return Forgotten(
         people=tuple(persons),
         answers=len(mine),
@@ -121,13 +123,10 @@ async def to_tell(db: aiosqlite.Connection) -> list[str]:
 
 async def told(db: aiosqlite.Connection, who: str, *, deleted: bool) -> None:
     """Their connector has forgotten them, too; what it `deleted` may still lie in the free space."""
+    named = await settings.switch(db, f"{_TELL}{who}") == "1"  # the note, which names them, goes as well
     await settings.set_switch(db, f"{_TELL}{who}", "")
-    if deleted:
+    if deleted or named:
         await erase(db)
-
-
-async def _changes(db: aiosqlite.Connection) -> int:
-    return await value(db, "SELECT total_changes()")
 
 
 async def knows(db: aiosqlite.Connection, person: str) -> bool:
