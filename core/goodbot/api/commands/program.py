@@ -114,7 +114,7 @@ KEEPING = (
             "agree to what the backup gives: instead of typing that word",
             required=False,
             many=True,
-            choices=("owners", "rights", "addresses", "programs"),
+            choices=("owners", "rights", "addresses", "privacy", "programs"),
         ),
         option("--key", "where the key of an encrypted backup is: keyring, file:PATH or prompt", "WHERE"),
         group="data",
