@@ -9,11 +9,9 @@ command rates is stored with it (`at_once`), as a press is: nothing that comes l
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import aiosqlite
 
@@ -35,9 +33,10 @@ from goodbot.api.events import (
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
-from goodbot.conversation import capture_rules, one_commit, sanitize
+from goodbot.conversation import one_commit, sanitize
 from goodbot.conversation.captures import Captured, Capturing
 from goodbot.conversation.follow_ups import FollowUps, Work
+from goodbot.conversation.masking import Masking
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
 from goodbot.conversation.under_way import UnderWay
@@ -50,8 +49,6 @@ AtOnce = Callable[[aiosqlite.Connection, Event], Awaitable[Receipt | None]]
 """What is done of an event in its transaction; returns the receipt of one of which nothing is left to do."""
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
-_LONG = 64 * 1024
-"""Bytes of a capture; shorter ones are masked in a few milliseconds."""
 
 
 class Dispatcher:
@@ -83,7 +80,7 @@ class Dispatcher:
         """Does what a command that rates says, in the transaction in which it comes in."""
         self._under_way = UnderWay(authorization, admission.note)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._masking = WeakValueDictionary[str, asyncio.Lock]()
+        self._masking = Masking(store, capturing)
         self._closed = False
         self._late: list[Event] = []
 
@@ -114,7 +111,7 @@ class Dispatcher:
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            await self._make_ready(events, refused)
+            await self._masking.ready(events, refused)
             receipts = await one_commit.stored(self._store, operation, counted, quick=not searches)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
@@ -129,23 +126,6 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
-
-    async def _make_ready(self, events: list[Event], refused: list[Receipt | None]) -> None:
-        """Captures of one person stay in the order in which they came, however long one is masked."""
-        async with contextlib.AsyncExitStack() as stack:
-            for who in sorted({person(event.user) for event in events if isinstance(event, CaptureEvent)}):
-                await stack.enter_async_context(self._masking.setdefault(who, asyncio.Lock()))
-            for n, event in enumerate(events):
-                if refused[n] is None:
-                    events[n], refused[n] = await self._ready(event)
-
-    async def _ready(self, event: Event) -> tuple[Event, Receipt | None]:
-        """The event as it can be stored, or its receipt. What is long is masked beside what others wait for,
-        if it is to be kept at all."""
-        if not isinstance(event, CaptureEvent) or capture_rules.size(event) < _LONG:
-            return sanitize.storable(event), None
-        receipt = await self._store.read(lambda db: self._capturing.settled(db, event, counts=False))
-        return (event, receipt) if receipt else (await asyncio.to_thread(sanitize.storable, event), None)
 
     def _follow_all(
         self, events: Sequence[Event], receipts: Sequence[Receipt], captured: Sequence[Captured]
