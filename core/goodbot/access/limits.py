@@ -31,7 +31,7 @@ _REMEMBERED = 4096
 """People; the one who has been quiet longest is forgotten first, with a full bucket."""
 
 
-Undo = Callable[[], None]
+Undo = Callable[[], object]
 """Takes back that something was counted."""
 
 
