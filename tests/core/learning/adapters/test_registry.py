@@ -407,11 +407,11 @@ async def test_compare_and_set(tmp_path: Path) -> None:
 async def test_hashing_and_loading_do_not_block_the_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from goodbot.api.adapters import manifest
+    from goodbot.learning.adapters import copies
 
     async with open_bot(tmp_path) as bot:
         await versions(bot, 1)
-        real = manifest.verify
+        real = copies.verify
 
         lively = threading.Event()
 
@@ -419,7 +419,7 @@ async def test_hashing_and_loading_do_not_block_the_loop(
             assert lively.wait(patience(20)), "the loop stands still meanwhile"
             return real(*args)
 
-        monkeypatch.setattr(manifest, "verify", slow)
+        monkeypatch.setattr(copies, "verify", slow)
         beats = 0
         task = asyncio.create_task(bot.app.registry.reconcile())
         while not task.done():
