@@ -20,7 +20,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -119,6 +119,17 @@ class Key(NamedTuple):
     """Of its ratings; every fifth is held out."""
 
 
+def rounds(seeds: Sequence[int], bases: Iterable[str], size: int = RATINGS) -> list[Key]:
+    """One of each mix and taste."""
+    return [
+        Key(base, mix, like, seed, size)
+        for seed in seeds
+        for base in bases
+        for mix in MIXES
+        for like in LIKES
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """What was seen of a round: the base, and the candidate at each strength until it passes."""
@@ -204,13 +215,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     seeds = SEEDS[:1] if arguments.quick else SEEDS
     bases = ["tiny"] if arguments.quick else arguments.base
-    wanted = [
-        Key(base, mix, like, seed, arguments.ratings)
-        for seed in seeds
-        for base in bases
-        for mix in MIXES
-        for like in LIKES
-    ]
+    wanted = rounds(seeds, bases, arguments.ratings)
     done = {one.key: one for one in stored(kept_rounds(arguments.ratings))} if arguments.kept else {}
     done |= {one.key: one for one in stored(arguments.runs)}
     missing = [one for one in wanted if one not in done]

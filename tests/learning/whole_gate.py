@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """First rounds of honest ratings through the whole gate, as the product asks it.
 
-    python -m tests.learning.whole_gate              all of it: half an hour of one core
+    python -m tests.learning.whole_gate              all of it: 23 minutes of one core of a busy machine
     python -m tests.learning.whole_gate --quick      one seed of the shipped model: two CPU-minutes
     python -m tests.learning.whole_gate --write      the page anew
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 from goodbot.base.intervals import wilson
 
 from tests.learning.bases import BASES
-from tests.learning.first_rounds import LIKES, MIXES, SEEDS, Key, job_for
+from tests.learning.first_rounds import SEEDS, Key, job_for, rounds
 from tests.learning.shipped import headed
 
 PAGE = Path(__file__).parent / "results" / "whole_gate.md"
@@ -47,13 +47,7 @@ class Judged(NamedTuple):
 
 def wanted(quick: bool = False) -> list[Key]:
     """Every round of the page; of one seed of the shipped model, if `quick`."""
-    return [
-        Key(base, mix, like, seed)
-        for seed in (SEEDS[:1] if quick else SEEDS)
-        for base in (["tiny"] if quick else BASES)
-        for mix in MIXES
-        for like in LIKES
-    ]
+    return rounds(SEEDS[:1], ["tiny"]) if quick else rounds(SEEDS, BASES)
 
 
 def take(missing: Sequence[Key]) -> Iterator[Judged]:

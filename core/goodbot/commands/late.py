@@ -47,11 +47,11 @@ class LateCommands:
 
     def wait(self, events: Iterable[Event], since: int) -> None:
         """They were left undone before the entry `since` of the audit trail."""
-        self._since |= {_key(event): since for event in events}
+        self._since |= {key_of(event): since for event in events}
 
     async def overtaken(self, event: Event, name: str, args: Sequence[str]) -> bool:
         """Whether something of its kind was done since it was left undone."""
-        since = self._since.get(_key(event))
+        since = self._since.get(key_of(event))
         if since is None or not _changes(name, args):
             return False
         if own := _kind(_OWN, name):
@@ -66,7 +66,7 @@ class LateCommands:
         """Somebody has said something for themselves just now, and maybe one of these says otherwise."""
         # Who is forgotten takes back all of it.
         own = _OWN if (name, *args) == ("forget", "me", "yes") else [one for one in _OWN if name in one]
-        if not self._since or not own or _key(event) in self._since or not _changes(name, args):
+        if not self._since or not own or key_of(event) in self._since or not _changes(name, args):
             return
         who = person(event.user)
         # `share`, say, is said for all accounts that are one person.
@@ -76,7 +76,7 @@ class LateCommands:
     @contextlib.asynccontextmanager
     async def done(self, event: Event) -> AsyncGenerator[None]:
         """While one of them is done: what the next of them finds of it has overtaken nobody."""
-        if _key(event) not in self._since:
+        if key_of(event) not in self._since:
             yield
             return
         before = await self._store.read(trail.newest)
@@ -94,5 +94,6 @@ def _changes(name: str, args: Sequence[str]) -> bool:
     return not (name in _LOOKED_AT and (not args or args[0] in _LOOKS))
 
 
-def _key(event: Event) -> tuple[str, str, str]:
+def key_of(event: Event) -> tuple[str, str, str]:
+    """What a command is called while it waits."""
     return (event.user.connector, event.user.account, event.event_id)

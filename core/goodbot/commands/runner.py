@@ -23,7 +23,7 @@ from goodbot.api.texts import ended
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
-from goodbot.commands.late import LateCommands
+from goodbot.commands.late import LateCommands, key_of
 from goodbot.store import channels, forgetting, inbox
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class CommandRunner:
         except UsageError as error:
             said = Result(text="", later=functools.partial(_refuse, error))
         if said.later is not None:
-            self._said[key := _key(event)] = said.later
+            self._said[key := key_of(event)] = said.later
             self._services.quotas.note(lambda: self._said.pop(key, None))  # where it is not committed
         return None if said.turn else event.receipt(Outcome.FAILED, because("interrupted"))
 
@@ -182,7 +182,7 @@ class CommandRunner:
             await self._require(event, Grant.TALK)
             raise wrong(event, "wrong_command", name=repr(event.name[:40]))
         call = Call(event=event, args=tuple(event.args.split()), services=self._services, direct=direct)
-        said = self._said.pop(_key(event), None)
+        said = self._said.pop(key_of(event), None)
         if command.grant is not Grant.ADMINISTER:
             await self._require(event, command.grant, own=command.own)
             result = await (said() if said else self._run[command.name](call))
@@ -242,10 +242,6 @@ class CommandRunner:
             now = self._services.clock.now()
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user, now)))
         raise DeniedError
-
-
-def _key(event: Event) -> tuple[str, str, str]:
-    return (event.user.connector, event.user.account, event.event_id)
 
 
 async def _refuse(error: UsageError) -> Result:
