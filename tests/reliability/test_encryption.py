@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import subprocess
 import sys
@@ -11,12 +12,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from goodbot.api.adapters.manifest import MANIFEST, verify
 from goodbot.base.errors import StoreError
 from goodbot.cli.encryption import change
 from goodbot.config import load, vault
 from goodbot.config.vault import Vault
 from goodbot.store import Store, cipher
 
+from tests.core.fake_worker import safetensors
+from tests.core.learning.adapters.test_manifest import published
 from tests.core.store.golden import state_of_0_1_0
 from tests.encryption import content, holding, is_sqlite, need_libraries, turned_on
 from tests.support import patience
@@ -60,7 +64,7 @@ def rekey(folder: Path) -> None:
 
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
-    """A state directory with a copy of before an upgrade, exports, and a half of one."""
+    """A state directory with a copy of before an upgrade, exports, a half of one, a version, a training."""
     need_libraries()
     home = tmp_path / "0" / "home"
     path = state_of_0_1_0(home)
@@ -68,7 +72,17 @@ def prepared(tmp_path: Path) -> Path:
     (home / "exports").mkdir()
     (home / "exports" / "one.jsonl").write_text(PLANTED)
     (home / "exports" / "half.jsonl.partial").write_text(PLANTED)
+    published(home)
+    (home / "staging" / "run-1" / "checkpoints").mkdir(parents=True)
+    (home / "staging" / "run-1" / "checkpoints" / "kept").write_text(PLANTED)
     return home
+
+
+def version_of(home: Path) -> list[str]:
+    """The files of its version, which is what it was."""
+    [version] = (home / "adapters").glob("v000007-*")
+    verify(home / "adapters", version.name, hashlib.sha256(safetensors()).hexdigest())
+    return sorted(file.name for file in version.iterdir())
 
 
 async def _upgraded(path: Path) -> None:
@@ -102,7 +116,8 @@ def test_turning_on_goes_on_where_it_was_killed(prepared: Path, tmp_path: Path) 
         assert [path.name for path in databases(home) if is_sqlite(path)] == []
         assert holding(home, PLANTED, "SQLite format 3") == []
         assert {file.name for file in (home / "exports").iterdir()} == {"one.jsonl.enc"}
-        assert [*home.glob("*.new*")] == []
+        assert all(name.endswith(".enc") for name in version_of(home))
+        assert [*home.rglob("*.new*")] == []
     assert unfinished > 10
 
 
@@ -117,6 +132,7 @@ def test_turning_on_can_be_taken_back_at_any_moment(prepared: Path, tmp_path: Pa
         assert content(home / "goodbot.db") == before
         assert all(map(is_sqlite, databases(home)))
         assert (home / "exports" / "one.jsonl").read_text() == PLANTED
+        assert MANIFEST in version_of(home)
 
 
 def test_turning_off_goes_on_where_it_was_killed(prepared: Path, tmp_path: Path) -> None:
@@ -133,6 +149,8 @@ def test_turning_off_goes_on_where_it_was_killed(prepared: Path, tmp_path: Path)
         assert all(map(is_sqlite, databases(home)))
         assert (home / "exports" / "one.jsonl").read_text() == PLANTED
         assert {file.name for file in (home / "exports").iterdir()} == {"one.jsonl"}
+        assert not any(name.endswith(".enc") for name in version_of(home))
+        assert [*home.rglob("*.new*")] == []
 
 
 def test_a_new_key_goes_on_where_it_was_killed(prepared: Path, tmp_path: Path) -> None:
@@ -148,5 +166,6 @@ def test_a_new_key_goes_on_where_it_was_killed(prepared: Path, tmp_path: Path) -
         record = Vault(home, load(home).encryption).record()
         assert record is not None
         assert record.key != old.key
+        assert all(name.endswith(".enc") for name in version_of(home))
         assert content(home / "goodbot.db") == before
         assert holding(home, PLANTED, "SQLite format 3") == []
