@@ -60,8 +60,7 @@ async def run(
             result = await execute_locally(app, command, args)
         finally:
             watcher.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watcher
+            await asyncio.gather(watcher, return_exceptions=True)
     return {"ok": True, "text": result.text, "data": dict(result.data)}
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -61,9 +60,14 @@ async def connect(
         # itself, however busy the machine is; whoever cancels us meanwhile does not make it quicker.
         thread: Any = getattr(connection, "_thread", connection)
         ended = asyncio.ensure_future(asyncio.to_thread(thread.join))
+        cancelled = False
         while not ended.done():
-            with contextlib.suppress(asyncio.CancelledError):
+            try:
                 await asyncio.shield(ended)
+            except asyncio.CancelledError:
+                cancelled = True
+        if cancelled:  # by Ctrl-C perhaps, which must not be taken for a file that cannot be read
+            raise asyncio.CancelledError from None
         raise
 
 

@@ -186,3 +186,25 @@ async def test_who_is_stopped_while_it_opens_leaves_no_thread(
         await opening
     mine = [thread for thread in threading.enumerate() if "_connection_worker_thread" in thread.name]
     assert mine == []
+
+
+async def test_ctrl_c_while_a_missing_file_is_put_away_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came while the thread of a connection that failed was waited for, and only the failure was seen."""
+    waiting, go_on = asyncio.Event(), threading.Event()
+    to_thread = asyncio.to_thread
+
+    async def slowly(join: Any) -> None:
+        waiting.set()
+        await to_thread(go_on.wait)
+        await to_thread(join)
+
+    monkeypatch.setattr(asyncio, "to_thread", slowly)
+    task = asyncio.create_task(module.connect(tmp_path / "none.db", "mode=ro"))
+    await waiting.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
