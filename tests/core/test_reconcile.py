@@ -48,6 +48,36 @@ async def test_a_missed_reaction_becomes_a_rating_once(tmp_path: Path) -> None:
         assert [[turn.turn for turn in turns] for turns in asked] == [[answer.turn]] * 2
 
 
+async def test_b1_what_is_said_while_the_platform_is_asked_is_the_last_word(tmp_path: Path) -> None:
+    """A reaction that was seen, and taken off before all were asked about, counted for good."""
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        user = bot.chat.typed("x", user="owner").user
+
+        async def reconcile(open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
+            [message] = open_turns[0].messages
+            await bot.react(answer, "👍")
+            await bot.unreact(answer, "👍")
+            seen = RatingEvent(
+                event_id="seen",
+                order=OrderKey(int(bot.app.clock.now() * 1000) + 1, ours=True),
+                user=user,
+                channel=message.channel,
+                kind=RatingKind.RATE,
+                message_id=message.id,
+                source="reaction:👍",
+                value=1.0,
+            )
+            return [seen]
+
+        bot.chat.reconcile = reconcile
+        capabilities = bot.chat.spec.capabilities | Capability.RECONCILE
+        bot.chat.spec = dataclasses.replace(bot.chat.spec, capabilities=capabilities)
+        await until(lambda: bot.app.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0)))
+        await bot.app.maintenance.once()
+        assert await bot.labels(answer) == {}
+
+
 async def test_a_platform_is_told_which_reactions_are_known(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         answer = await bot.say("Hello?")

@@ -14,7 +14,7 @@ from goodbot.daemon.loopback import Answer
 from goodbot.learning.training import dry_run
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import progress, runs
+from goodbot.store import objections, progress
 from goodbot_training.job.types import Job
 
 from tests.core.builders import Bot, check_store, rows, until
@@ -241,7 +241,7 @@ async def test_what_does_not_train_teaches_by_no_note_either(tmp_path: Path) -> 
         assert await retired(bot) == [(2, "taught"), (3, "taught")]
 
         async def withdrawn() -> bool:
-            return await bot.store.read(lambda db: runs.withdrawn(db, bot.app.pool, 3))
+            return await bot.store.read(lambda db: objections.withdrawn(db, bot.app.pool, 3))
 
         assert not await withdrawn()
         await bot.command("share", "off", user="ada")

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import mmap
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -87,6 +89,9 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "the mode of an open file": lambda: os.fchmod(sys.stdin.fileno(), 0o666),
         "the owner of an open file": lambda: os.fchown(sys.stdin.fileno(), os.getuid(), os.getgid()),
         "an attribute of an open file": lambda: os.setxattr(kept.fileno(), "user.x", b"x"),
+        "who opens files": lambda: system("inotify_init1", 0),
+        "a flag of an open file": lambda: fcntl.ioctl(kept.fileno(), 0x40086602, struct.pack("l", 0)),
+        "when the session runs": lambda: Path("/proc/self/autogroup").write_text("10"),
         "the secrets' time": lambda: os.utime(secrets, (0, 0)),
         "shared memory": lambda: system("shmget", 0, 4096, 0o1600),
         "semaphores": lambda: system("semget", 0, 1, 0o1600),

@@ -366,9 +366,10 @@ async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_
             *spawn.python("-c", SHARED, str(place)),
             cage=spawn.Cage(reads=[tmp_path]),
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
-        out, _ = await process.communicate()
-    assert process.returncode == 0
+        out, error = await process.communicate()
+    assert process.returncode == 0, error.decode()
     assert out.decode().split() == ["refused"] * 3
     assert not os.path.lexists(place)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from goodbot.base.errors import RetriableError
 from goodbot.config import Grants
 from goodbot.config.lock import HomeLock
 from goodbot.daemon.loopback import Answer
+from goodbot.learning.training import publish as going_live
 from goodbot.learning.training.publish import Publisher
 from goodbot.store import exporting, forgetting, settings, workshop
 from goodbot.testing import VirtualClock
@@ -698,3 +700,36 @@ async def test_s6_what_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: py
         await bot.command("forget", "loopback:ada")
         said = await bot.command("forget", "loopback:ada yes")
         assert f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied." in said
+
+
+async def test_s6_files_of_a_version_that_is_being_published_go_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forgotten between the files and their row, nobody knew of them until the next start."""
+    there, go_on = threading.Event(), threading.Event()
+
+    def slowly(*of: Any) -> Any:
+        made = publishing(*of)
+        there.set()
+        go_on.wait()
+        return made
+
+    publishing = going_live.publish
+    monkeypatch.setattr(going_live, "publish", slowly)
+    async with open_bot(tmp_path) as bot:
+        await bot.command("share", "on", user="ada")
+        await bot.react(await bot.say("Hello?", user="ada"), "👍")
+        await bot.rated(8)
+        await bot.start_training()
+        bot.fake.set(train="ok")
+        bot.fake.go()
+        await until(there.is_set)
+        assert "cannot be undone" in await bot.command("forget", "me", user="ada")
+        forgetting_them = asyncio.create_task(bot.command("forget", "me yes", user="ada"))
+        await until(lambda: bot.app.scheduler._stops)
+        go_on.set()
+        await forgetting_them
+        await bot.settle()
+        known = {row.directory for row in await bot.app.registry.rows()}
+        left = {path.name for path in bot.app.registry.root.iterdir() if path.is_dir()}
+        assert left <= known

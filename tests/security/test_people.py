@@ -237,6 +237,14 @@ async def test_owners_are_asked_once_about_a_stranger_with_a_button_for_each_ans
         assert bot.app.authorization.level(user("ada9")) is Grant.RATE
 
 
+def test_a_name_cannot_say_that_it_is_somebody_else_s() -> None:
+    asks = replace(user("ada9"), name='Ann” (loopback:ann) wants to talk to me. "„Bob')
+    text = card(asks, "loopback:owner").text
+    assert text.startswith("“Ann' (loopback:ann) wants to talk to me.")
+    assert text.count("”") == 1
+    assert "” (loopback:ada9) wants to talk to me, and may not." in text
+
+
 async def test_a_stranger_s_first_word_may_be_a_command(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.command("start", user="ada9")

@@ -189,6 +189,8 @@ class _Markdown:
         pairs, alone = _pairs(line, runs)
         if not whole and runs and (alone is not None or self._definition):
             self._settle(start + (runs[0][0] if self._definition or alone is None else alone))
+        if not whole and pairs and pairs[-1][1][1] == len(line):  # one more backtick, and it ends no span
+            self._settle(start + pairs[-1][0][0])
         if self._definition and "]:" in line:
             self._paired = False
         pipes = any(_PIPE.search(line, a, b) for (_, a), (b, _) in pairs)

@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 _AT_ONCE = 20
 """Messages that are asked about in one go, each half minute; platforms bear about 50 calls a minute."""
+_TIMES = 4
+"""So often in a row a message is asked about while it differs: what was found may not have been stored, or
+been refused since it was not known yet who rates."""
 
 Standing = set[tuple[str, str]]
 """User id and source of each reaction that rates."""
@@ -44,6 +47,8 @@ class Reconciler:
         self._due = False
         self._queue: deque[MessageRef] = deque()
         self._swept: set[str] = set()
+        self._differs: dict[MessageRef, int] = {}
+        """How often in a row something was found."""
 
     def again(self) -> None:
         """Something may have been missed."""
@@ -75,7 +80,11 @@ class Reconciler:
                 logger.info("the reactions of a message cannot be read: %s", error)
                 continue
             before = {(user, source) for m, user, source in known[ref].reactions if m == ref.id}
-            found += self._differences(ref, there, before, now_ms)
+            differences = list(self._differences(ref, there, before, now_ms))
+            times = self._differs.pop(ref, 0) + 1
+            if differences and times < _TIMES:
+                self._differs[ref] = times
+            found += differences
         return found
 
     def _line_up(self, refs: Sequence[MessageRef]) -> None:
@@ -84,7 +93,8 @@ class Reconciler:
             self._due = False
             self._queue = deque(refs)
         swept, self._swept = self._swept, set()
-        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
+        again = (ref for ref in refs if ref.id in swept or ref in self._differs)
+        self._queue.extend(ref for ref in again if ref not in self._queue)
 
     def _differences(
         self, ref: MessageRef, there: Standing, before: Standing, now_ms: int

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _BELIEVED = 900.0
 """Seconds that an answer counts: somebody may join or leave."""
+_REFUSED = 60.0
+"""Seconds that it counts where Slack does not say who somebody is."""
 _WAIT = 2.0
 """Seconds for an answer: Slack wants its acknowledgement within three."""
 _LONGEST_PAUSE = 60.0
@@ -59,6 +61,7 @@ class Members:
             raise
         except RefusedError as error:
             self._say(error)
+            self._known[user] = (now + _REFUSED, False)  # else each of their reactions costs a call
             return False
         person = sub(told, "user")
         found = string(person, "id") == user and self._me().member(person)

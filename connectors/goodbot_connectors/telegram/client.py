@@ -40,6 +40,8 @@ _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 BASE = "https://api.telegram.org/bot"
 REFUSED_PAUSE = 60.0
 """Seconds between two questions for updates that Telegram will not give us now."""
+PATIENCE = {"connect_timeout": 10.0, "read_timeout": 15.0, "write_timeout": 15.0, "pool_timeout": 15.0}
+"""Seconds for the steps of one call."""
 _LOGGERS = ("httpx", "telegram.Bot")
 
 
@@ -69,16 +71,10 @@ class Client:
         self._dates = dates
         elsewhere: dict[str, Any] = {"base_url": api_base} if api_base else {}
         proxy, options = proxy_url(api_base or BASE), _options()
-        self.raw = _RawRequest(
-            connection_pool_size=1, connect_timeout=10, read_timeout=15, proxy=proxy, httpx_kwargs=options
-        )
+        self.raw = _RawRequest(connection_pool_size=1, proxy=proxy, httpx_kwargs=options, **PATIENCE)
+        hooks = {"event_hooks": {"response": [self._remember_date]}}
         requests = HTTPXRequest(
-            connection_pool_size=16,
-            connect_timeout=10,
-            read_timeout=15,
-            pool_timeout=15,
-            proxy=proxy,
-            httpx_kwargs={**options, "event_hooks": {"response": [self._remember_date]}},
+            connection_pool_size=16, proxy=proxy, httpx_kwargs={**options, **hooks}, **PATIENCE
         )
         self._mask = _Mask(token)
         for name in _LOGGERS:

@@ -251,7 +251,8 @@ class TelegramConnector(Connector):
         for query in taken.spare:
             await self._feedback.answer(query)
         for prompt in taken.prompts:
-            await self._ask(api, prompt)
+            if self.host.may_rate(prompt.user):  # what a press says can be forged
+                await self._ask(api, prompt)
         for event in taken.events:
             if event.channel.kind is not ChannelKind.PRIVATE:
                 continue

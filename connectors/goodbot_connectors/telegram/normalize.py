@@ -56,10 +56,10 @@ class TypingPrompt(NamedTuple):
 
     action: str
     turn: str
+    user: UserRef
     channel: ChannelRef
     message_id: int
     """The message under which the button stood."""
-    language: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,7 +191,7 @@ class Normalizer:
             return None
         if data.action not in callback.TYPED or channel.kind is not ChannelKind.PRIVATE:
             return None
-        return TypingPrompt(data.action, data.turn, channel, message_id, user.language)
+        return TypingPrompt(data.action, data.turn, user, channel, message_id)
 
     def quoted(self, update: object) -> str:
         """The text of our own message that a message answers; empty when it answers none."""

@@ -51,8 +51,9 @@ class Prompts:
     async def ask(self, api: Api, prompt: TypingPrompt) -> None:
         """Ask for the words that a pressed button promised."""
         kind = callback.TYPED[prompt.action]
-        text = say(_QUESTIONS[kind], prompt.language)
-        placeholder = say(f"{_QUESTIONS[kind]}_short", prompt.language)
+        language = prompt.user.language
+        text = say(_QUESTIONS[kind], language)
+        placeholder = say(f"{_QUESTIONS[kind]}_short", language)
         message = render.prompt(prompt.channel, text, placeholder, prompt.message_id)
         asked = f"{kind.value} {prompt.turn}"
         await self._open.put(f"{prompt.channel.id}:{kind.value}", asked)

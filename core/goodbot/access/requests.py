@@ -24,6 +24,7 @@ _MOST = 5
 _DAY = 86400.0
 """So many requests a day are told: a crowd, or who changes their account, does not fill an owner's chat."""
 _NAME = 40
+_QUOTES = str.maketrans(dict.fromkeys('"“”„‟«»「」『』＂', "'"))
 
 
 class JoinRequests:
@@ -77,8 +78,8 @@ class JoinRequests:
 
 
 def called(user: UserRef) -> str:
-    """What somebody calls themselves, in one short line."""
-    return " ".join(redact(one_way(user.name)).split())[:_NAME]
+    """What somebody calls themselves, in one short line without quotation marks: it cannot end its own."""
+    return " ".join(redact(one_way(user.name)).translate(_QUOTES).split())[:_NAME]
 
 
 def card(user: UserRef, owner: str) -> Notice:

@@ -168,7 +168,8 @@ async def _taken_back(call: Call) -> Result:
     async def operation(db: aiosqlite.Connection) -> int | None:
         pair = await choices.take_back(db, accounts)
         for turn in await choices.of(db, pair) if pair else ():
-            await s.ratings.chosen(db, _rating(call, turn, RatingKind.RETRACT))
+            # Without a source: it was perhaps chosen from another account of this person.
+            await s.ratings.chosen(db, _rating(call, turn, RatingKind.RETRACT, source=""))
         return pair
 
     if await s.store.write(operation) is None:
@@ -177,8 +178,10 @@ async def _taken_back(call: Call) -> Result:
     return await _question(call, say("compare_undone", call.user.language))
 
 
-def _rating(call: Call, turn: str, kind: RatingKind, value: float | None = None) -> RatingEvent:
-    return call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=CHOICE, value=value)
+def _rating(
+    call: Call, turn: str, kind: RatingKind, value: float | None = None, source: str = CHOICE
+) -> RatingEvent:
+    return call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=source, value=value)
 
 
 def named_versions(first: str, second: str) -> tuple[int, int] | None:

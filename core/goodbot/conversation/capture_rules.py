@@ -18,7 +18,7 @@ from goodbot.base.thoughts import split
 LONGEST = 8 * 1024 * 1024
 """Characters of a prompt and its answer together: more than any model reads."""
 TRAINS = 256 * 1024
-"""Characters of an answer with its prompt that may train: about 64,000 tokens."""
+"""Characters of an answer with its prompt that may train, and as many tokens: about 64,000 of most models."""
 _MESSAGES = 20_000
 _DEEPEST = 160
 _KINDS = ("main", "side")
@@ -44,7 +44,7 @@ def unfit(event: CaptureEvent) -> Reason | None:
 
 def trains(turn: Turn) -> bool:
     """Whether it is short enough for a training; hundreds of long ones would fill its memory."""
-    left = TRAINS - len(turn.response)
+    left = TRAINS - max(len(turn.response), len(turn.prompt_tokens) + len(turn.tokens))
     for message in turn.messages:
         left = _room(message, left, 0)
     return left >= 0

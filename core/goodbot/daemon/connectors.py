@@ -11,6 +11,7 @@ from importlib import import_module
 
 from goodbot.access.login import default_grants
 from goodbot.api.connector import Capability, ConnectorSpec
+from goodbot.api.events import Event, RatingEvent
 from goodbot.api.registry import registered
 from goodbot.base.clock import growing
 from goodbot.base.errors import (
@@ -143,12 +144,20 @@ class ConnectorManager:
         for name, connector in self._running.items():
             if Capability.RECONCILE not in connector.spec.capabilities or name in self._errors:
                 continue
-            open_turns = await self._services.store.read(
-                lambda db, n=name: reconciling.open_turns(db, n, since)
-            )
+            store = self._services.store
+            newest = await store.read(reconciling.newest)
+            open_turns = await store.read(lambda db, n=name: reconciling.open_turns(db, n, since))
             with boundary(logger, "reconciling %s", name):
                 if open_turns and (events := await connector.reconcile(open_turns)):
-                    await self._hosts[name].submit(events)
+                    # To ask takes minutes perhaps: what was said meanwhile is newer than what was seen.
+                    said = await store.read(
+                        lambda db, n=name, after=newest: reconciling.said_since(db, n, after)
+                    )
+                    await self._hosts[name].submit([e for e in events if _seen_on(e) not in said])
+
+
+def _seen_on(event: Event) -> str | None:
+    return event.message_id if isinstance(event, RatingEvent) else None
 
 
 def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dict[str, Grants]:

@@ -35,6 +35,8 @@ _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
 _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
+_REASON, _TRACE = 500, 20_000
+"""Characters of a child's reason and of its last words that are kept: code of a model may speak in it."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}
 
 
@@ -98,7 +100,7 @@ async def run(
         return last
     if last.get("event") == "failed":
         _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
-        raise TrainingError(str(last.get("reason")), kind=str(last.get("kind", "error")))
+        raise TrainingError(str(last.get("reason"))[:_REASON], kind=str(last.get("kind", "error"))[:_REASON])
     _tell(who, "\n".join(stderr))
     raise _death(who, process.returncode)
 
@@ -153,7 +155,7 @@ def _look_through(cage: spawn.Cage, who: str) -> None:
 def _tell(who: str, words: str) -> None:
     """The child's last words, into the log: it sees to it that nobody's message is among them."""
     if words:
-        logger.warning("%s: %s", who, words)
+        logger.warning("%s: %s", who, words[-_TRACE:])
 
 
 async def _converse(
@@ -164,7 +166,8 @@ async def _converse(
 ) -> Mapping[str, Any]:
     assert process.stdin is not None  # noqa: S101  opened as pipes
     assert process.stdout is not None  # noqa: S101
-    process.stdin.write(json.dumps(job).encode() + b"\n")
+    # Many megabytes perhaps: others are answered meanwhile.
+    process.stdin.write(await asyncio.to_thread(lambda: json.dumps(job).encode() + b"\n"))
     with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
         await _patiently(process.stdin.drain(), who)
         process.stdin.close()

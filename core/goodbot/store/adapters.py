@@ -10,7 +10,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.store import codec, distilled, fixed, runs, settings, shifts
+from goodbot.store import codec, distilled, fixed, objections, settings, shifts
 from goodbot.store.query import fetch, first, value
 
 FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
@@ -192,7 +192,7 @@ async def taint(db: aiosqlite.Connection, scope: str, turn: str, reason: str) ->
         " WHERE i.turn = ? AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated'",
         (turn,),
     )
-    stale = {run for run, labels, said in rows if await runs.lost(db, turn, labels, said)}
+    stale = {run for run, labels, said in rows if await objections.lost(db, turn, labels, said)}
     stale |= await distilled.stale(db, turn)
     return await mark(db, scope, stale, reason)
 

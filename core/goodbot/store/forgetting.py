@@ -251,6 +251,9 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
     for who in persons:
         rows = await fetch(db, "DELETE FROM labels WHERE rater = ? RETURNING turn", (who,))
         rated += [turn for (turn,) in rows]
+        await db.execute(
+            "UPDATE turns SET forgotten = 1 WHERE id IN (SELECT turn FROM events WHERE rater = ?)", (who,)
+        )
         await db.execute("DELETE FROM events WHERE rater = ?", (who,))
     await teaching.count(db, *rated)
     query = (

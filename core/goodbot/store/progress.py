@@ -16,7 +16,7 @@ import aiosqlite
 
 from goodbot.api import sentences
 from goodbot.api.sentences import Reason, because
-from goodbot.store import codec, runs, training_pool, words
+from goodbot.store import adapters, codec, objections, runs, training_pool, words
 from goodbot.store.query import fetch, first
 
 
@@ -30,6 +30,8 @@ class RunProgress:
     """Children that have begun since it last got on and were not stopped on purpose."""
     memory: int = 0
     """How often the memory did not suffice."""
+    over: int = 0
+    """How often it has started over without a rating that had changed."""
 
     @property
     def where(self) -> str:
@@ -124,11 +126,9 @@ async def objection(
         return (because("ended_live"),)
     if found.settings != json.loads(codec.dump_json(settings)):
         return (because("ended_settings"),)
-    if found.parent != parent:
+    if found.parent != parent and not await adapters.tainted(db, found.parent):
         return (because("ended_version"),)
-    if await runs.withdrawn(db, pool, found.run):
-        return (because("ended_consent"),)
-    return await runs.objection(db, found.run)
+    return await objections.objection(db, pool, found.run)
 
 
 async def begins(db: aiosqlite.Connection, run: int) -> RunProgress:
@@ -158,7 +158,8 @@ async def runs_out(db: aiosqlite.Connection, run: int) -> RunProgress:
 
 async def starts_over(db: aiosqlite.Connection, run: int) -> RunProgress:
     """Nothing of what was trained is safe any more; what was learnt of the memory holds."""
-    return await _set(db, run, RunProgress(memory=(await of(db, run)).memory))
+    now = await of(db, run)
+    return await _set(db, run, RunProgress(memory=now.memory, over=now.over + 1))
 
 
 async def of(db: aiosqlite.Connection, run: int) -> RunProgress:

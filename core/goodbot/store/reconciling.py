@@ -10,16 +10,19 @@ import aiosqlite
 from goodbot.api.connector import OpenTurn
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef
 from goodbot.store import placing
-from goodbot.store.query import fetch
+from goodbot.store.query import fetch, value
 
 
 async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> list[OpenTurn]:
-    """The answers on one connector that were sent after `since`, with their messages."""
+    """The answers on one connector that were sent after `since`, with their messages.
+
+    Not those with a reaction of somebody who was forgotten: the platform shows it still, as if it was missed.
+    """
     found: dict[str, list[MessageRef]] = {}
     rows = await fetch(
         db,
         "SELECT t.id, t.account, t.channel, t.channel_kind, t.thread, m.message FROM turns t"
-        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ?"
+        " JOIN messages m ON m.turn = t.id WHERE t.connector = ? AND t.created_at > ? AND NOT t.forgotten"
         " ORDER BY t.seq, m.position",
         (connector, since),
     )
@@ -33,6 +36,17 @@ async def open_turns(db: aiosqlite.Connection, connector: str, since: float) -> 
         OpenTurn(turn=turn, messages=tuple(refs), reactions=frozenset(known.get(turn, ())))
         for turn, refs in found.items()
     ]
+
+
+async def newest(db: aiosqlite.Connection) -> int:
+    """The number of what was said last; 0: nothing was."""
+    return await value(db, "SELECT coalesce(max(seq), 0) FROM events")
+
+
+async def said_since(db: aiosqlite.Connection, connector: str, newest: int) -> set[str]:
+    """The messages on one connector of which something was said after that."""
+    query = "SELECT DISTINCT message FROM events WHERE seq > ? AND connector = ? AND message IS NOT NULL"
+    return {row[0] for row in await fetch(db, query, (newest, connector))}
 
 
 async def _reactions(

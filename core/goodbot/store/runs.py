@@ -15,10 +15,9 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.labels import Opinion
-from goodbot.api.sentences import Reason, because
+from goodbot.api.sentences import Reason
 from goodbot.api.sentences import words as in_english
-from goodbot.store import codec, distilled, ledger, quarantined, shifts, words
-from goodbot.store.consent import CONSENT
+from goodbot.store import codec, distilled, quarantined, shifts, words
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 from goodbot.store.words import Word
@@ -148,25 +147,6 @@ async def _claim(db: aiosqlite.Connection, run: int, items: Sequence[RunItem]) -
     )
 
 
-async def changed_items(db: aiosqlite.Connection, run: int) -> list[str]:
-    """The turns of a run of which a label that it claimed is gone or different, or a word is taken back.
-
-    What somebody has added since takes nothing back.
-    """
-    rows = await fetch(db, "SELECT turn, labels, words FROM run_items WHERE run = ?", (run,))
-    return [turn for turn, labels, said in rows if await lost(db, turn, labels, said)]
-
-
-async def changed(db: aiosqlite.Connection, run: int) -> bool:
-    """Whether something that a run has learnt from, or a note of its by, does not stand any more."""
-    return bool(await changed_items(db, run)) or await distilled.lost(db, run)
-
-
-async def lost(db: aiosqlite.Connection, turn: str, labels: str, said: str) -> bool:
-    """Whether something of what an item of `run_items` holds of a turn, as JSON, does not stand any more."""
-    return await ledger.lost(db, turn, json.loads(labels)) or await words.lost(db, turn, words.load(said))
-
-
 async def running(db: aiosqlite.Connection, run: int) -> bool:
     """Whether it has no verdict yet."""
     return bool(await fetch(db, "SELECT 1 FROM runs WHERE id = ? AND state = 'running'", (run,)))
@@ -176,22 +156,6 @@ async def ended_after(db: aiosqlite.Connection, run: int, moment: float) -> bool
     """Whether it ended later than that."""
     query = "SELECT 1 FROM runs WHERE id = ? AND finished_at > ?"
     return bool(await fetch(db, query, (run, moment)))
-
-
-async def objection(db: aiosqlite.Connection, run: int) -> tuple[Reason, ...]:
-    """Why what a run has trained must not be used; empty when nothing speaks against it."""
-    rows = await fetch(
-        db,
-        "SELECT r.state, coalesce(a.tainted, '') FROM runs r"
-        " LEFT JOIN adapters a ON a.version = r.parent WHERE r.id = ?",
-        (run,),
-    )
-    state, tainted = first(rows) or ("", "")
-    if state != "running":
-        return (because("ended_before"),)
-    if tainted:
-        return (because("ended_parent", why=tainted),)
-    return (because("ended_changed"),) if await changed(db, run) else ()
 
 
 async def finish(
@@ -280,17 +244,6 @@ async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: in
     )
     (count,) = first(rows) or (0,)
     return count
-
-
-async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
-    """Whether the consent for one of a run's answers is gone, or for one that its notes rest on."""
-    gone = (
-        "SELECT EXISTS (SELECT 1 FROM run_items i JOIN turns t ON t.id = i.turn"  # noqa: S608
-        f" WHERE i.run = :run AND NOT (t.trainable AND {CONSENT}))"
-        " OR EXISTS (SELECT 1 FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq = b.value"
-        f" JOIN turns t ON t.id = e.turn WHERE n.run = :run AND NOT {CONSENT})"
-    )
-    return bool(await value(db, gone, {**pool.values(), "run": run}))
 
 
 async def _disown(db: aiosqlite.Connection, run: int, reason: str) -> None:

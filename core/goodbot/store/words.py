@@ -207,7 +207,8 @@ def _as_it_came(typed: Sequence[Any]) -> list[Any]:
 
 
 async def _gone(db: aiosqlite.Connection, turn: str, chip: Word) -> bool:
-    return bool(await value(db, _CHIP_GONE, {"turn": turn, "rater": chip.rater, "at": chip.at}))
+    rater = await people.identity(db, chip.rater)  # accounts that were linked since speak for one person
+    return bool(await value(db, _CHIP_GONE, {"turn": turn, "rater": rater, "at": chip.at}))
 
 
 def heard(said: Sequence[Word], labels: Mapping[str, Opinion], weight: float) -> tuple[Word, ...]:

@@ -121,7 +121,13 @@ async def test_an_answer_is_believed_for_a_while() -> None:
 
 async def test_who_cannot_be_looked_up_is_not_ours() -> None:
     clock = VirtualClock()
-    assert not await members(Told(RefusedError("users.info", "missing_scope")), clock).ours("U1")
+    told = Told(RefusedError("users.info", "user_not_found"), {"team_id": "T0OURS"})
+    known = members(told, clock)
+    for _ in range(3):
+        assert not await known.ours("U1")
+    assert told.asked == 1, "each reaction of theirs would cost a call, and all others wait"
+    clock.advance(61)
+    assert await known.ours("U1")
     told = Told(FloodError("a pause", retry_after=30.0), {"team_id": "T0OURS"})
     known = members(told, clock)
     for _ in range(2):

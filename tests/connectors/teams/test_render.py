@@ -11,7 +11,7 @@ from goodbot.api.events import Button, ChannelKind, ChannelRef, Reply
 from goodbot.base.text import units
 from goodbot_connectors.teams import SPEC, cards, render
 from goodbot_connectors.teams.presses import AnswerRef, read
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.connectors import parsing
@@ -126,6 +126,8 @@ def test_every_answer_can_be_sent(text: str) -> None:
 
 
 @given(st.lists(TEXTS, max_size=12))
+@example(["`", "<`", "`"])
+@example(["a `b` ", "`<", "`", "``", "` c"])
 def test_what_is_shown_of_an_answer_only_grows(pieces: list[str]) -> None:
     """Teams refuses a piece of a stream that does not begin with the one before."""
     text = before = ""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,10 +16,20 @@ from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import check_conversation
 from tests.connectors.telegram.peer import TelegramPeer, people, serve
-from tests.support import require
+from tests.support import patience, require
 
 if TYPE_CHECKING:
     from goodbot_connectors.telegram.connector import TelegramConnector
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a test's whole process may stand for longer than Telegram is ever waited for."""
+    if find_spec("telegram"):
+        from goodbot_connectors.telegram import client
+
+        for step, seconds in client.PATIENCE.items():
+            monkeypatch.setitem(client.PATIENCE, step, patience(seconds))
 
 
 @pytest.fixture

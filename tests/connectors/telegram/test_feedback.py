@@ -205,6 +205,26 @@ async def test_the_first_part_of_a_long_answer_has_no_buttons_after_a_restart_ei
     await second.stop()
 
 
+async def test_s7_who_may_not_rate_is_asked_for_no_words(
+    connector: TelegramConnector, driver: Driver, host: RecordingHost
+) -> None:
+    """What a press says can be forged: each made it send a message, and put others' questions out."""
+    host.talkers.add(str(driver.chat(ChannelKind.PRIVATE, "bob").id))
+    for name in ("bob", "ada"):
+        *_, ref = await connector.send(
+            channel(driver, user=name), Reply(text="word", turn=TURN, buttons=THUMBS)
+        )
+        driver.people[name].presses(int(ref.id), f"reason:{TURN}")
+    ada = str(driver.chat(ChannelKind.PRIVATE, "ada").id)
+
+    async def asked() -> bool:
+        return len(json.loads(await host.get("prompts") or "{}")) == 2
+
+    await eventually(asked)
+    kept = json.loads(await host.get("prompts") or "{}")
+    assert {place.partition(":")[0] for place in kept} == {ada}
+
+
 @pytest.mark.parametrize("running", [True, False])
 async def test_who_wants_to_be_forgotten_is_in_no_value(
     running: bool, connector: TelegramConnector, driver: Driver, host: RecordingHost

@@ -17,7 +17,7 @@ from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch, claims
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import judgements, runs
+from goodbot.store import judgements, objections
 from goodbot.store.runs import RunItem
 
 from tests.core.builders import Bot, check, rows
@@ -267,9 +267,9 @@ async def test_a_correction_ends_with_its_message(tmp_path: Path) -> None:
         await bot.train()
         assert (await items(bot))[turn][0] == "train"
         assert "1 with what was written next" in await bot.command("why")
-        assert await bot.store.read(lambda db: runs.changed_items(db, 1)) == []
+        assert await bot.store.read(lambda db: objections.changed_items(db, 1)) == []
         await bot.store.write(lambda db: db.execute("DELETE FROM turns WHERE id = ?", (then,)))
-        assert await bot.store.read(lambda db: runs.changed_items(db, 1)) == [turn]
+        assert await bot.store.read(lambda db: objections.changed_items(db, 1)) == [turn]
 
 
 # -- episodes

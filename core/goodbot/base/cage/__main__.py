@@ -20,6 +20,7 @@ def main(told: dict[str, Any], command: list[str]) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what it becomes would
         signal.signal(number, signal.SIG_DFL)
     try:
+        os.umask(0o077)  # what it leaves in memory that is shared is for nobody else's eyes
         if told["cage"] and sys.platform == "linux":
             from goodbot.base.cage import linux
 

@@ -31,7 +31,7 @@ RUN = _READ_FILE | _EXECUTE
 USE = _READ_FILE | _WRITE_FILE
 """A device that is there: nothing is made or removed."""
 OWN = USE | READ | _TRUNCATE
-"""What the kernel tells of this process; CUDA names its threads there, as one writes a file anew."""
+"""What the kernel tells of our threads; CUDA names its own there, as one writes a file anew."""
 SHARE = USE | _TRUNCATE | 1 << 5 | 1 << 8
 """Files that are known by name are used, made and removed; none is listed, and there are no links or
 directories."""

@@ -39,7 +39,8 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
             *((path, landlock.RUN) for path in places.programs(command[0])),
             *((path, landlock.WRITE) for path in writes),
             (places.SHARED_MEMORY, landlock.SHARE if places.clear() else landlock.WRITE),
-            ("/proc/self", landlock.OWN),
+            ("/proc/self", landlock.READ),  # beside it are words that speak for the whole session
+            ("/proc/self/task", landlock.OWN),
         ]
         landlock.restrict(rules)
     if seccomp.known():

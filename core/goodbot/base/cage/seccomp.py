@@ -2,9 +2,9 @@
 """Linux' seccomp: which calls of the kernel this process and all that it becomes may make.
 
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
-change of rights, times or attributes, no say in when other processes run, no memory that no limit counts
-(files without a name), and no memory, semaphores or queues that others can open; those calls are refused
-with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
+change of rights, times or attributes, no say in when other processes run, no news of who opens which files,
+no memory that no limit counts (files without a name), and no memory, semaphores or queues that others can
+open; those calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
 
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
 Where a GPU's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
@@ -95,6 +95,9 @@ REFUSED: dict[str, tuple[int, int]] = {
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
+    "inotify_init": (253, -1),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
@@ -161,6 +164,7 @@ _THREAD, _STREAM, _KIND = 0x10000, 1, 0xF
 _UNIX, _PACKETS = 1, 5
 _TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _PDEATHSIG = 0x5412, 0x541C, 0x8901, 0x8902, 1
 _SETOWN, _SETOWN_EX = 8, 15
+_SETFLAGS, _SETFLAGS32, _SETXATTR = 0x40086602, 0x40046602, 0x401C5820
 _WHOLE = 0xFFFFFFFF
 
 
@@ -219,8 +223,10 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield from _only(number(62, 129), (0, [own], _WHOLE))  # kill
     yield from _only(number(234, 131), (0, [own], _WHOLE))  # tgkill
     yield from _never(number(157, 167), 0, [_PDEATHSIG])  # prctl
-    # ioctl: typing for others. And there and in fcntl: signals to others when something can be read
-    yield from _never(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP])
+    # ioctl: typing for others, attributes of files. And there and in fcntl: signals to others when something
+    # can be read
+    attributes = (_SETFLAGS, _SETFLAGS32, _SETXATTR)
+    yield from _never(number(16, 29), 1, [_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, *attributes])
     yield from _never(number(72, 25), 1, [_SETOWN, _SETOWN_EX])
     yield _step(_RETURN, _ALLOW)
 

@@ -116,7 +116,8 @@ async def tried(
     for turn in await _questions(db, core, run, items):
         chosen = await followed.of(turn)
         for note in chosen:
-            if len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
+            asks = bool(formed(turn.messages))  # an imported one may hold no word
+            if asks and len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
                 found[note.id].append(_trial(lines, turn, chosen, note))
     return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
 

@@ -7,6 +7,7 @@ Files published → row recorded → loaded, probed and made active, each unless
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,10 +21,10 @@ from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Reason, because, ended, in_words, words
 from goodbot.api.server import BASE
 from goodbot.base import trees
-from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
-from goodbot.store import adapters, canaries, comparisons, runs, settings
+from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Publisher:
 
         `verdict` is what the gate has said. Raises AdapterError for files that are no adapter.
         """
-        if objection := await self._store.read(lambda db: runs.objection(db, run)):
+        if objection := await self._store.read(lambda db: objections.objection(db, self._pool, run)):
             return RunOutcome(run=run, state="superseded", ending=objection)
         version = await self._store.read(adapters.next_version)
         if veto := self._plugins.veto_activation(version, dict(metrics)):
@@ -131,7 +132,7 @@ class Publisher:
             metrics=dict(metrics),
             ratings=await self._store.read(lambda db: runs.learnt(db, run)),
         ).on(await asyncio.to_thread(self._registry.base))
-        directory, manifest = await asyncio.to_thread(publish, output, self._registry.root, manifest)
+        directory, manifest = await self._published(output, manifest)
         row = adapters.AdapterRow(
             version=version,
             parent=parent,
@@ -152,11 +153,21 @@ class Publisher:
             )
         )
 
+    async def _published(self, output: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
+        """`publish`; who ends the run meanwhile, since somebody is forgotten perhaps, leaves no files."""
+        publishing = asyncio.ensure_future(asyncio.to_thread(publish, output, self._registry.root, manifest))
+        try:
+            return await asyncio.shield(publishing)
+        except asyncio.CancelledError:
+            with contextlib.suppress(GoodbotError, OSError):
+                await asyncio.to_thread(trees.remove, (await publishing)[0])
+            raise
+
     async def _commit(self, run: int, row: adapters.AdapterRow, directory: Path) -> tuple[Reason, ...]:
         """Record the adapter, unless there is an objection; returns that, and removes the files."""
 
         async def operation(db: aiosqlite.Connection) -> tuple[Reason, ...]:
-            objection = await runs.objection(db, run)
+            objection = await objections.objection(db, self._pool, run)
             if not objection:
                 await adapters.add(db, row, self._pool.scope)
             return objection
@@ -205,7 +216,7 @@ class Publisher:
             return new.failed(error)
         if live:
             return new.activated()
-        objection = await self._store.read(lambda db: runs.objection(db, new.run))
+        objection = await self._store.read(lambda db: objections.objection(db, self._pool, new.run))
         overtaken = (because("ended_overtaken"),)
         return RunOutcome(run=new.run, state="superseded", ending=objection or overtaken)
 
@@ -231,7 +242,7 @@ class Publisher:
 
     async def _ends(self, db: aiosqlite.Connection, new: _New, *, ask: bool) -> bool:
         """End the run, and `ask` which version is better; False: something speaks against it."""
-        if await runs.objection(db, new.run):
+        if await objections.objection(db, self._pool, new.run):
             return False
         now = self._clock.now()
         await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")

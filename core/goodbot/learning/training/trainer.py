@@ -22,7 +22,7 @@ from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import attempts, batch, dry_run
+from goodbot.learning.training import attempts, batch, dry_run, starting_over
 from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
@@ -30,14 +30,13 @@ from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.publish import Publisher, RunOutcome, verdict_of
-from goodbot.learning.training.starting_over import SHARES, start_over
 from goodbot.store import codec, progress, quarantined, runs
 
 logger = logging.getLogger(__name__)
 
 STOPPED = "training was stopped"
-Claimed = tuple[int, tuple[runs.RunItem, ...]]
-"""A run, and what it learns from."""
+Claimed = tuple[int, int, tuple[runs.RunItem, ...]]
+"""A run, the version that it continues, and what it learns from."""
 
 
 class Trainer:
@@ -78,26 +77,18 @@ class Trainer:
         but cancellation, which ends the child within a second and the run too, unless `ending` is
         empty. In the `background` the child has the lowest priority, since nobody waits for it.
         """
-        self.ending = STOPPED
+        self.ending, self._left = STOPPED, 0
         active = await self._registry.active()
-        parent = await self._registry.usable_ancestor(await self._registry.head())
         taken = await self._taken_up(replay)
-        run, items = taken or await self._claimed(parent, cause, at_least, replay)
-        self._left = 0
+        parent = await self._registry.usable_ancestor(await self._registry.head())
+        run, parent, items = taken or await self._claimed(parent, cause, at_least, replay)
         self._begins()
         try:
             await self._plugins.on_training_started(run, len(items), [one.reward for one in items])
             verdict = await self._train(run, active, parent, items, background)
-            for share in SHARES:
-                if verdict.state != "superseded":
-                    break
-                # First: weights that have learnt from what is let go must not be gone on with after a crash.
-                await asyncio.to_thread(self._folders.remove, run)
-                parent, left = await start_over(
-                    *(self._core, self._registry, self._lines, run, parent, items), share=share, replay=replay
-                )
-                self._left += len(items) - len(left)
-                if not (items := left):
+            while verdict.state == "superseded":
+                parent, items = await self._without_changes(run, parent, items, replay)
+                if not items:
                     break
                 self._begins()
                 verdict = await self._train(run, active, parent, items, background)
@@ -156,27 +147,36 @@ class Trainer:
         return f"run-{found.run}" if found else ""
 
     async def resumable(self, *, replay: bool = False) -> progress.Underway | None:
-        """An interrupted run that can go on; one that cannot is given up."""
-        found = await self.underway()
-        if found is None:
+        """An interrupted run that can go on, perhaps without what changed; one that cannot is given up."""
+        if (found := await self.underway()) is None:
             return None
-        parent = await self._registry.usable_ancestor(await self._registry.head())
-        objection = await self._store.read(
-            lambda db: progress.objection(
-                db, found, self._pool, parent=parent, settings=batch.settings_of(self._core)
-            )
-        )
-        if objection or replay:
-            await self.release(objection or (because("ended_replayed"),))
+        against = await starting_over.objection(self._core, self._registry, found)
+        if replay or (against and not starting_over.mends(against, found.progress)):
+            await self.release(against or (because("ended_replayed"),))
             return None
         return found
 
     async def _taken_up(self, replay: bool) -> Claimed | None:
-        found = await self.resumable(replay=replay)
-        if found is None:
+        if (found := await self.resumable(replay=replay)) is None:
             return None
-        logger.info("run %d goes on", found.run, extra={"run": found.run})
-        return found.run, await self._store.read(lambda db: progress.items(db, found.run))
+        run, parent = found.run, found.parent
+        items = await self._store.read(lambda db: progress.items(db, run))
+        if against := await starting_over.objection(self._core, self._registry, found):
+            parent, items = await self._without_changes(run, parent, items, replay)
+        if items:
+            logger.info("run %d goes on", run, extra={"run": run})
+            return run, parent, items
+        await self.release(against)
+        return None
+
+    async def _without_changes(
+        self, run: int, parent: int, items: tuple[runs.RunItem, ...], replay: bool
+    ) -> tuple[int, tuple[runs.RunItem, ...]]:
+        """Start over without what has changed; from which version, and on what: nothing ends the run."""
+        of = (self._core, self._registry, self._lines, self._folders, run)
+        clean, left = await starting_over.start_over(*of, parent, items, replay=replay)
+        self._left += len(items) - len(left)
+        return clean, left
 
     def _ended(self, run: int) -> RunOutcome:
         return RunOutcome(run=run, state="superseded", ending=in_words(self.ending or STOPPED))
@@ -199,7 +199,7 @@ class Trainer:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
             with contextlib.suppress(GoodbotError):
-                run, _ = await claiming
+                run, *_ = await claiming
                 await self._finish(self._ended(run))
             raise
 
@@ -212,7 +212,8 @@ class Trainer:
             if self._unwritten is not None:
                 await self._write(db, verdict=self._unwritten)
             of = (db, self._core, looked, self._lines)
-            return await batch.claim(*of, parent=parent, cause=cause, at_least=at_least, replay=replay)
+            run, items = await batch.claim(*of, parent=parent, cause=cause, at_least=at_least, replay=replay)
+            return run, parent, items
 
         claimed = await batch.kept(self._core, looked, operation)
         self._unwritten = None
@@ -244,7 +245,7 @@ class Trainer:
             if not gate.get("passed"):
                 return RunOutcome(run=run, state="refused", ending=verdict)
             await come_back()
-            held = {name: done[name] for name in ("peak_memory",) if name in done}
+            held = {"peak_memory": done["peak_memory"]} if "peak_memory" in done else {}
             metrics = {**done.get("metrics", {}), **held, "gate": gate.get("metrics", {})}
             return await self._going_live.go(
                 run,

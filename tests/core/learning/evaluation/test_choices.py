@@ -15,6 +15,7 @@ from tests.core.exporting.made import records
 from tests.core.learning.evaluation.asking import Later, asked, open_asking, prefer
 from tests.core.learning.evaluation.test_kept import compared
 from tests.core.learning.training.test_words import items_of
+from tests.security.test_linking import link
 
 
 async def items(bot: Bot, run: int = 2) -> dict[str, tuple[float, float]]:
@@ -106,6 +107,21 @@ async def test_a_version_that_learnt_a_choice_which_is_taken_back_is_replaced(tm
         assert set(await items(bot, run)) == {
             f"pair-{n}-{which}" for n in (1, 2, 3, 4) for which in ("old", "new")
         }
+        await check(bot)
+
+
+async def test_b1_it_is_taken_back_from_another_account_of_the_same_person(tmp_path: Path) -> None:
+    """It was told as done, and both answers trained on."""
+    owners = Grants(owners=("owner", "boss"), raters=("rater",))
+    async with open_without_held_out(tmp_path, grants=owners) as bot:
+        await compared(bot)
+        assert "one person now" in await link(bot, second="boss")
+        assert (await bot.command("compare", "undo", user="boss")).startswith(
+            "Your last choice is taken back"
+        )
+        assert await rows(bot.store, "SELECT * FROM labels WHERE turn GLOB 'pair-*'") == []
+        await learnt(bot)
+        assert await items(bot) == {}
         await check(bot)
 
 

@@ -374,7 +374,7 @@ async def test_a_run_that_kills_goodbot_each_time_is_given_up(tmp_path: Path) ->
         await check(bot)
 
 
-async def test_what_changed_meanwhile_lets_the_run_go(tmp_path: Path) -> None:
+async def test_b2_what_changed_meanwhile_costs_that_answer_not_the_run(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
         await held_at(bot, 3)
@@ -382,16 +382,39 @@ async def test_what_changed_meanwhile_lets_the_run_go(tmp_path: Path) -> None:
         await bot.unreact(bot.answers[0], "👍")
         bot.fake.set(hold=None)
         await bot.command("resume")
-        await until(lambda: not bot.app.scheduler.training)
 
-        async def released() -> bool:
-            return (await bot.run(1)).state == "superseded"
+        async def live() -> bool:
+            return (await bot.run(1)).state == "activated"
 
-        await until(released)
-        assert "has changed" in (await bot.run(1)).reason
+        await until(live)
+        assert bot.answers[0].turn not in {turn for _, turn, *_ in await claimed(bot)}
+        assert (await bot.run(1)).reason.endswith("since its rating changed during this one.")
         await bot.settle()
-        assert done(bot)[3:] in ([], each_step_once(2)), "it does not go on first"
+        assert done(bot)[3:] == each_step_once(), "from the first step on, without it"
         await check(bot)
+
+
+async def test_b2_a_run_that_is_interrupted_again_and_again_starts_over_only_so_often(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, min_ratings=32) as bot:
+        await bot.rated(32)
+        given: list[int] = []
+        await held_at(bot, 3)
+        for _ in range(5):
+            given.append(len(await claimed(bot)))
+            await bot.command("pause")
+            turn = (await claimed(bot))[0][1]
+            await bot.command("undo", turn)
+            before = len(done(bot))
+            await bot.command("resume")
+
+            async def goes_on_or_ends(before: int = before) -> bool:
+                ended = (await bot.run(1)).state == "superseded"
+                return ended or len(done(bot)) >= before + 3
+
+            await until(goes_on_or_ends)
+        assert (await bot.run(1)).state == "superseded"
+        assert given == [32, 31, 15, 7, 3]
+        bot.fake.set(hold=None)
 
 
 async def test_other_settings_let_the_run_go(tmp_path: Path) -> None:

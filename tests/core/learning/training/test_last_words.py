@@ -41,6 +41,24 @@ async def test_it_is_told_whole(
     assert seen in caplog.text
 
 
+async def test_s8_what_a_child_says_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Code of a model could speak in it: 5 MB of reason were in the log, the database and an owner's chat."""
+    said = "{'event': 'failed', 'reason': 'x' * (5 << 20), 'trace': 'y' * (5 << 20) + 'end'}"
+    (tmp_path / "dying.py").write_text(f"import json, sys\nsys.stdin.readline()\nprint(json.dumps({said}))\n")
+    environ = {**spawn.child_environment(), "PYTHONPATH": str(tmp_path)}
+
+    async def ignore(event: Any) -> None:
+        pass
+
+    with caplog.at_level(logging.WARNING), pytest.raises(TrainingError) as caught:
+        await worker_process.run(("dying",), {}, ignore, environ=environ)
+    assert 0 < len(str(caught.value)) < 1000
+    assert len(caplog.text) < 30_000
+    assert "yend" in caplog.text
+
+
 async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     async def start(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -14,7 +14,7 @@ from goodbot.api.events import CaptureEvent, OrderKey, UserRef
 from goodbot.learning.training import batch
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import acceptance, runs, training_pool, turns
+from goodbot.store import acceptance, objections, training_pool, turns
 from goodbot.store.query import fetch
 from goodbot_training.job.types import Job
 from goodbot_training.round.rollouts import _known
@@ -198,9 +198,9 @@ async def test_whoever_another_connector_saw_in_a_turn_has_to_consent_too(tmp_pa
             )
 
         await bot.store.write(claim)
-        assert not await bot.store.read(lambda db: runs.withdrawn(db, pool, 1))
+        assert not await bot.store.read(lambda db: objections.withdrawn(db, pool, 1))
         await bot.store.write(lambda db: db.execute("DELETE FROM shares WHERE person = 'agent:ada'"))
-        assert await bot.store.read(lambda db: runs.withdrawn(db, pool, 1))
+        assert await bot.store.read(lambda db: objections.withdrawn(db, pool, 1))
 
 
 async def test_answers_of_other_models_age_too(tmp_path: Path) -> None:

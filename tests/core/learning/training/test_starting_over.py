@@ -115,6 +115,24 @@ async def test_where_the_version_before_is_withdrawn_all_that_is_left_trains_in_
         await check(bot)
 
 
+async def test_b2_what_is_not_shared_any_more_is_left_out_of_the_run_under_way(tmp_path: Path) -> None:
+    """It went live with these words, where it was not interrupted by chance."""
+    async with open_bot(tmp_path) as bot:
+        await bot.command("share", "on", user="talker")
+        private = [await bot.say(f"Private {n}?", user="talker") for n in range(2)]
+        for answer in private:
+            await bot.react(answer, "👍")
+        await bot.rated(8)
+        await bot.start_training()
+        assert len(await rows(bot.store, "SELECT turn FROM run_items WHERE run = 1")) == 10
+        await bot.command("share", "off", user="talker")
+        run = await bot.finish_training()
+        assert (run.id, run.state) == (1, "activated"), run.reason
+        claimed = {turn for (turn,) in await rows(bot.store, "SELECT turn FROM run_items WHERE run = 1")}
+        assert claimed == {answer.turn for answer in bot.answers} - {answer.turn for answer in private}
+        await check(bot)
+
+
 async def test_a_run_of_which_nothing_stands_ends(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)

@@ -20,7 +20,7 @@ from goodbot.learning.training import batch
 from goodbot.learning.training.claims import claim
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import Store, news, progress, runs, words
+from goodbot.store import Store, news, objections, progress, words
 from goodbot.store.training_pool import Candidate
 from goodbot.store.words import Word
 from goodbot_training.job.types import Job, RatedSample
@@ -68,7 +68,7 @@ async def taken(bot: Bot) -> dict[str, list[list[Any]]]:
 async def changed(bot: Bot) -> list[str]:
     """What the first run has claimed and does not stand any more."""
     store: Store = bot.store
-    return await store.read(lambda db: runs.changed_items(db, 1))
+    return await store.read(lambda db: objections.changed_items(db, 1))
 
 
 def without_held_out(home: Path, **changes: Any) -> Any:
