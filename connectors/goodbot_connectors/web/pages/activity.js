@@ -5,12 +5,20 @@ import { get } from "/files/api.js";
 import { button, el, find } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
 import { Page } from "/files/page.js";
+import { figure, locale, say } from "/files/texts.js";
 
 const NAMES = ["person", "action", "result", "from", "to"];
 const LOOKS = 20; // so often it is looked further for what is rare, before somebody has to ask
 const FEW = 10;
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const exactly = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeStyle: "long" });
+// What else an entry says, as it is stored, and the keys of its names.
+const FACTS = {
+  accounts: "page_fact_accounts", answer: "page_answer", answers: "page_answers_head", connector: "page_place", from: "page_before",
+  gains: "page_fact_gains", made: "page_made", of: "page_fact_of", owners: "page_fact_owners", queue: "page_fact_queue",
+  quoted: "page_fact_quoted", ratings: "page_fact_ratings", says: "page_fact_says", setting: "page_fact_setting", to: "page_fact_after",
+  versions: "page_versions",
+};
 
 class Activity extends Page {
   #form = find("#filters");
@@ -35,7 +43,7 @@ class Activity extends Page {
 
   // What is open stays: the page looks anew when somebody asks.
   async load() {
-    if (!this.may.has("adapters")) return find("#count").replaceChildren("Owners of this bot see here what was done.");
+    if (!this.may.has("adapters")) return find("#count").replaceChildren(say("page_activity_owners"));
     if (this.#asked) return undefined;
     await this.#find(0, true);
     return this.#check();
@@ -92,13 +100,13 @@ class Activity extends Page {
     }
     find("#more").hidden = !this.#before;
     const count = list.children.length;
-    find("#count").textContent = count ? `${count}${this.#before ? " or more" : ""} ${count === 1 ? "entry" : "entries"}` : "No entry matches.";
+    find("#count").textContent = count ? say(this.#before ? "page_entries_or_more" : "page_entries", { count }) : say("page_no_entry");
     return this.#tell("");
   }
 
   #offer(action) {
     const { options } = this.#form.elements.action;
-    if (![...options].some(({ value }) => value === action)) this.#form.elements.action.append(el("option", { value: action }, action));
+    if (![...options].some(({ value }) => value === action)) this.#form.elements.action.append(el("option", { value: action, lang: "en" }, action));
   }
 
   #line(one) {
@@ -109,7 +117,7 @@ class Activity extends Page {
         el("span", {}, nameOf(one)),
         el("span", {}, moment.format(new Date(1000 * one.at))),
         one.typed ? el("code", {}, one.typed) : "",
-        one.refused ? el("span", { class: "badge no" }, "Refused") : el("span", {}, one.asked ? "Asked back" : "Done"))));
+        one.refused ? el("span", { class: "badge no" }, say("page_was_refused")) : el("span", {}, say(one.asked ? "page_was_asked" : "page_was_done")))));
     details.addEventListener("toggle", () => {
       if (details.open && !find("dl", details)) details.append(...this.#opened(one));
     });
@@ -119,23 +127,24 @@ class Activity extends Page {
   }
 
   #opened(one) {
-    const told = {
-      "When": exactly.format(new Date(1000 * one.at)), "Who": nameOf(one), "Where": one.where && (one.where === "private" ? "In private" : one.where), "Refused": one.refused,
-      ...Object.fromEntries(Object.entries(one.facts).map(([name, said]) => [name.charAt(0).toUpperCase() + name.slice(1), said])),
-      "Entry": one.number, "Hash": one.hash,
-    };
+    const told = [
+      [say("page_when"), exactly.format(new Date(1000 * one.at))], [say("page_who"), nameOf(one)],
+      [say("page_where"), one.where === "private" ? say("page_in_private") : one.where], [say("page_was_refused"), one.refused],
+      ...Object.entries(one.facts).map(([name, said]) => [Object.hasOwn(FACTS, name) ? say(FACTS[name]) : name.charAt(0).toUpperCase() + name.slice(1), said]),
+      [say("page_entry"), figure(one.number)], [say("page_hash"), one.hash && el("code", {}, one.hash)],
+    ];
     const only = (name, value) => () => { this.#choose(name, value); this.#again(); find("#list").focus(); };
     return [
-      el("dl", {}, ...Object.entries(told).filter(([, said]) => said).flatMap(([name, said]) => [el("dt", {}, name), el("dd", {}, name === "Hash" ? el("code", {}, said) : String(said))])),
-      el("div", { class: "row" }, button(`All of ${one.you ? "mine" : one.who}`, { class: "quiet small", onclick: only("person", one.who) }),
-        button(`All of “${one.action}”`, { class: "quiet small", onclick: only("action", one.action) })),
+      el("dl", {}, ...told.filter(([, said]) => said).flatMap(([name, said]) => [el("dt", {}, name), el("dd", {}, said)])),
+      el("div", { class: "row" }, button(one.you ? say("page_all_mine") : say("page_all_of", { who: one.who }), { class: "quiet small", onclick: only("person", one.who) }),
+        button(say("page_all_action", { action: one.action }), { class: "quiet small", onclick: only("action", one.action) })),
     ];
   }
 
   async #check() {
     const [line, again] = [find("#checked"), find("#check")];
     again.disabled = true;
-    line.textContent = "Checking all entries …";
+    line.textContent = say("page_checking");
     try {
       const { entries, changed, missing } = await get("/api/activity/checked");
       this.#changed = changed;
@@ -157,15 +166,14 @@ class Activity extends Page {
 }
 
 function nameOf({ who, you }) {
-  if (you) return `You (${who})`;
-  return who.startsWith("person-") ? `Somebody who was forgotten (${who})` : who;
+  if (you) return say("page_you_named", { who });
+  return who.startsWith("person-") ? say("page_forgotten_named", { who }) : who;
 }
 
-function verdict(entries, changed, missing) {
-  const count = `${entries.toLocaleString()} ${entries === 1 ? "entry" : "entries"}`;
-  if (changed) return `Checked: entry ${changed.toLocaleString()} of ${count} is not as it was written, or one before it is gone. Somebody has changed the database.`;
-  if (missing) return `Checked: the last entries, up to ${missing.toLocaleString()}, are gone. Somebody has changed the database.`;
-  return `Checked: ${count}, none changed.`;
+function verdict(count, changed, missing) {
+  if (changed) return say("page_trail_changed", { entry: changed, count });
+  if (missing) return say("page_trail_missing", { entry: missing });
+  return say("page_trail_sound", { count });
 }
 
 new Activity().start();

@@ -7,13 +7,15 @@ import { percent, reach, shares, versionName } from "/files/chart.js";
 import { button, el, find } from "/files/dom.js";
 import { Flags } from "/files/flags.js";
 import { Page } from "/files/page.js";
+import { figure, listed, locale, say } from "/files/texts.js";
 
 const FEW = 10;
 const ENOUGH = 20; // of fewer ratings a share says little
-const DIMENSIONS = {
-  language: "Language of the question", topic: "Topic of the question", length: "Length of the answer", hour: "Time of the day", place: "Place",
-};
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const DIMENSIONS = { language: "page_by_language", topic: "page_by_topic", length: "page_by_length", hour: "page_by_hour", place: "page_place" };
+const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const waited = new Intl.NumberFormat(locale, { style: "unit", unit: "second", unitDisplay: "narrow", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const held = new Intl.NumberFormat(locale, { style: "unit", unit: "gigabyte", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 class Report extends Page {
   #begun = false;
@@ -25,7 +27,7 @@ class Report extends Page {
   }
 
   async load() {
-    if (!this.may.has("adapters")) return find("#count").replaceChildren("Owners of this bot see here who taught it what.");
+    if (!this.may.has("adapters")) return find("#count").replaceChildren(say("page_report_owners"));
     let seen = await get("/api/report");
     if (!seen.at && !seen.making && !this.#begun) { // while another owner's is made it waits for that
       this.#begun = true;
@@ -52,8 +54,8 @@ class Report extends Page {
     for (const node of [find("#again"), find("#ask")]) if (node) node.disabled = making;
     find("#again").hidden = false;
     find("#state").classList.toggle("bad", Boolean(trouble));
-    const told = at ? `Made ${moment.format(new Date(1000 * at))}. What came since is not in it.` : "What was made is no longer kept: make it anew.";
-    const now = asking ? `Asking the version that answers, while nobody else waits: ${done} of ${of} questions …` : `Looking at the answers: ${done.toLocaleString()} so far …`;
+    const told = at ? say("page_report_made", { when: moment.format(new Date(1000 * at)) }) : say("page_report_gone");
+    const now = asking ? say("page_report_asking", { done, of }) : say("page_report_looking", { done });
     find("#state").textContent = making ? now : trouble || told;
     if (at) this.part("#parts", parts, () => this.#draw(parts));
     if (making) this.look();
@@ -68,36 +70,28 @@ class Report extends Page {
   }
 
   // How each version was liked, and what else changed.
-  #drift({ data: { versions, apart, peak }, lines }) {
+  #drift({ data: { versions, apart, peak, names = {} }, lines }) {
     const rated = versions.filter((one) => one.rated);
     this.#versions = rated.length ? rated.map((one) => ({ ...one, active: one.live, share: one.good / one.rated })) : null;
     if (!versions.length) return lines.map((line) => el("p", {}, line));
     return [
       el("div", { id: "drift" }),
-      ...apart.map((one) => el("p", {}, `${versionName(one.version)} is liked ${one.share > one.before_share ? "more" : "less"} than ${versionName(one.before)}, by more than chance: ${percent(one.share)} against ${percent(one.before_share)}.`)),
-      peak ? el("p", {}, `The highest liked share is ${percent(peak.share)}. ${versionName(peak.version)} was the first near it (95% of it), and has learnt from ${counted(peak.answers, "answer")}.`) : "",
-      table("Each version", ["Version", "Liked", "Stars", "Answers", "Half are longer than", "Languages", "Own questions right", "Half waited up to", "95% waited up to", "Learnt from", "Memory of the training"], versions.map((one) => [
-        `${versionName(one.version)}${one.live ? " (answers)" : ""}`, likedOf(one),
-        one.stars === null ? "–" : `${one.stars.toFixed(1)} of ${one.starred.toLocaleString()}`, one.answers.toLocaleString(),
-        one.median_length === null ? "–" : `${Math.round(one.median_length)} characters`,
-        Object.entries(one.languages).map(([name, share]) => `${name} ${percent(share)}`).join(", ") || "–",
-        one.right ? `${one.right[0]} of ${one.right[1]}` : "–",
-        ...(one.seconds || [null, null]).map((seconds) => (seconds === null ? "–" : `${seconds.toFixed(1)} s`)),
-        one.learnt_from ? counted(one.learnt_from, "answer") : "–", one.memory ? `${(one.memory / 1e9).toFixed(1)} GB` : "–"]))];
+      ...apart.map((one) => el("p", {}, say(one.share > one.before_share ? "page_more_liked" : "page_less_liked", {
+        version: versionName(one.version), before: versionName(one.before), share: percent(one.share), other: percent(one.before_share),
+      }))),
+      peak ? el("p", {}, say("page_peak", { share: percent(peak.share), version: versionName(peak.version), answers: peak.answers })) : "",
+      table(say("page_each_version"), HEADS.map((head) => say(head)), versions.map((one) => rowOf(one, names)))];
   }
 
   // Fixed questions: how like two answers are where one thing differs, and what was answered right.
-  #pairs({ data: { versions, own, of, pairs, questions } }) {
+  #pairs({ data: { versions, own, of, pairs, questions, names = {} } }) {
     return [
-      el("p", {}, "Each version can be asked the same questions: in pairs that differ in one thing, which should make no difference, and your own with right answers."),
-      versions.length ? list([...versions].reverse(), (one) => [el("strong", {}, versionName(one.version)), reach({ low: 0, share: one.alike, high: one.alike }),
-        el("span", {}, `${percent(one.alike)} of the words are in both answers`),
-        el("span", { class: "meta" }, [`${counted(one.pairs, "pair")}: ${Object.entries(one.about).map(([about, share]) => `${about} ${percent(share)}`).join(", ")}`,
-          one.longer ? `in ${one.longer} one answer is more than twice as long` : ""].filter(Boolean).join("; "))]) : el("p", {}, "No version has been asked yet."),
-      ...[...own].reverse().map((one) => el("div", {}, `${versionName(one.version)} has ${one.right} of ${counted(one.asked, "own question")} right.`,
-        one.wrong.length ? el("details", { class: "figures" }, el("summary", {}, "Not right"), el("ul", {}, ...one.wrong.map((text) => el("li", {}, text)))) : "")),
-      pairs.length ? el("details", { class: "figures" }, el("summary", {}, `What ${versionName(of)} says, the least alike first`), ...pairs.map(pairOf)) : "",
-      el("div", { class: "row" }, button(`Ask ${counted(questions, "question")} now`, { id: "ask", class: "chip small", onclick: () => this.#make("ask") }))];
+      el("p", {}, say("page_pairs_how")),
+      versions.length ? list([...versions].reverse(), (one) => alikeOf(one, names)) : el("p", {}, say("page_none_asked")),
+      ...[...own].reverse().map(({ version, right, asked, wrong }) => el("div", {}, say("page_own_count", { version: versionName(version), right, asked }),
+        wrong.length ? el("details", { class: "figures" }, el("summary", {}, say("page_not_right")), el("ul", {}, ...wrong.map((text) => el("li", {}, text)))) : "")),
+      pairs.length ? el("details", { class: "figures" }, el("summary", {}, say("page_what_says", { version: versionName(of) })), ...pairs.map((one) => pairOf(one, names))) : "",
+      el("div", { class: "row" }, button(say("page_ask_now", { count: questions }), { id: "ask", class: "chip small", onclick: () => this.#make("ask") }))];
   }
 
   #chart() {
@@ -106,38 +100,72 @@ class Report extends Page {
   }
 }
 
-function pairOf({ about, question, one, other, said, other_said: otherSaid }) {
-  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words" }, text || "(empty)"));
-  return el("article", { class: "pair" }, el("h3", {}, `${about}: ${question}`), el("dl", {}, answer(one, said), answer(other, otherSaid)));
+const HEADS = ["page_version_head", "page_liked", "page_stars", "page_answers_head", "page_half_longer", "page_languages", "page_own_right",
+  "page_half_waited", "page_most_waited", "page_learnt_from", "page_training_memory"];
+
+function rowOf(one, names) {
+  const version = versionName(one.version);
+  return [
+    one.live ? say("page_answers_mark", { version }) : version, likedOf(one),
+    one.stars === null ? "–" : `${tenths.format(one.stars)} (${figure(one.starred)})`, figure(one.answers),
+    one.median_length === null ? "–" : say("page_characters", { count: Math.round(one.median_length) }),
+    listed(...Object.entries(one.languages).map(([name, share]) => `${named(names, name)} ${percent(share)}`)) || "–",
+    one.right ? `${figure(one.right[0])} / ${figure(one.right[1])}` : "–",
+    ...(one.seconds || [null, null]).map((seconds) => (seconds === null ? "–" : waited.format(seconds))),
+    one.learnt_from ? say("page_answers_count", { count: one.learnt_from }) : "–", one.memory ? held.format(one.memory / 1e9) : "–"];
+}
+
+function alikeOf(one, names) {
+  const about = listed(...Object.entries(one.about).map(([name, share]) => `${named(names, name)} ${percent(share)}`));
+  const meta = [say("page_pairs_count", { count: one.pairs }), about, one.longer ? say("page_twice_long", { count: one.longer }) : ""];
+  return [el("strong", {}, versionName(one.version)), reach({ low: 0, share: one.alike, high: one.alike }),
+    el("span", {}, say("page_alike", { share: percent(one.alike) })), el("span", { class: "meta" }, meta.filter(Boolean).join(" · "))];
+}
+
+function pairOf({ about, question, one, other, said, other_said: otherSaid }, names) {
+  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words" }, text || say("page_empty")));
+  return el("article", { class: "pair" }, el("h3", {}, `${named(names, about)} · ${question}`), el("dl", {}, answer(one, said), answer(other, otherSaid)));
 }
 
 function teachers({ data: { version, answers, people, most }, lines }) {
   if (!version) return lines.map((line) => el("p", {}, line));
   return [
-    el("p", {}, `${versionName(version)} has learnt from ${counted(answers, "answer")}.`),
+    el("p", {}, say("page_report_learnt", { version: versionName(version), answers })),
     list(people, (one) => [el("strong", {}, nameOf(one.person)), reach({ low: 0, share: one.share, high: one.share }),
-      el("span", {}, `${percent(one.share)} of what it learnt`),
-      el("span", { class: "meta" }, `${counted(one.answers, "answer")}; of all that they rated liked ${one.good.toLocaleString()} of ${one.rated.toLocaleString()}`)]),
-    most ? el("p", { class: "found" }, `${nameOf(most.person)} has taught more than half: ${percent(most.share)} (${percent(most.low)} to ${percent(most.high)}).`) : ""];
+      el("span", {}, say("page_part_taught", { share: percent(one.share) })),
+      el("span", { class: "meta" }, `${say("page_answers_count", { count: one.answers })} · ${ratedBy(one)}`)]),
+    most ? el("p", { class: "found" }, say("page_most_taught", {
+      who: nameOf(most.person), share: percent(most.share), low: percent(most.low), high: percent(most.high),
+    })) : ""];
 }
 
-function groups({ data: { groups: all, compared, apart } }) {
+function ratedBy({ good, rated }) {
+  const liked = say("page_liked_few", { good, rated });
+  return say("page_they_rated", { liked });
+}
+
+function groups({ data: { groups: all, compared, apart, names = {} } }) {
+  const titleOf = (by) => (Object.hasOwn(DIMENSIONS, by) ? say(DIMENSIONS[by]) : by);
   const found = apart.map((one) => el("li", { class: "found" },
-    el("strong", {}, `${DIMENSIONS[one.by] || one.by}, ${one.group}: liked ${points(one)} than the others.`),
-    ` ${percent(one.good / one.rated)} of ${one.rated.toLocaleString()} against ${percent(one.others_good / one.others_rated)}: more than chance. `,
-    one.within_people ? "The ratings of single people show it, too." : "It may be who rated, not the answers: the ratings of single people do not show it."));
-  const nothing = compared ? "No group is liked more or less than the others by more than chance."
-    : `No group has ${ENOUGH} rated answers beside ${ENOUGH} others yet: nothing is compared.`;
+    el("strong", {}, apartOf(one, titleOf(one.by), named(names[one.by], one.group))), " ",
+    say("page_group_shares", { share: percent(one.good / one.rated), rated: one.rated, other: percent(one.others_good / one.others_rated) }), " ",
+    say(one.within_people ? "page_people_too" : "page_people_not")));
   return [
-    found.length ? el("ul", { class: "finds" }, ...found) : el("p", {}, nothing),
-    compared ? el("p", { class: "count" }, `Compared: ${counted(compared, "group")}, by Fisher’s exact test, corrected for their number (Bonferroni). The line beside a share is its 95% interval (Wilson).`) : "",
-    ...Object.entries(all).filter(([, rows]) => rows.length).flatMap(([by, rows]) => [el("h3", {}, DIMENSIONS[by] || by), list(rows, groupOf)])];
+    found.length ? el("ul", { class: "finds" }, ...found) : el("p", {}, compared ? say("page_none_apart") : say("page_none_compared", { enough: ENOUGH })),
+    compared ? el("p", { class: "count" }, say("page_compared", { count: compared }), " ", say("page_reach_how")) : "",
+    ...Object.entries(all).filter(([, rows]) => rows.length).flatMap(([by, rows]) => [
+      el("h3", {}, titleOf(by)), list(rows, (one) => groupOf(one, named(names[by], one.group)))])];
 }
 
-function groupOf(one) {
-  const taught = Object.entries(one.taught).slice(0, 3).map(([who, share]) => `${nameOf(who)} ${percent(share)}`).join(", ");
-  return [el("strong", {}, one.group), one.rated ? reach({ ...one, share: one.good / one.rated }) : el("span"), el("span", {}, likedOf(one)),
-    taught ? el("span", { class: "meta" }, `taught by ${taught}`) : ""];
+function groupOf(one, name) {
+  const who = listed(...Object.entries(one.taught).slice(0, 3).map(([rater, share]) => `${nameOf(rater)} ${percent(share)}`));
+  return [el("strong", {}, name), one.rated ? reach({ ...one, share: one.good / one.rated }) : el("span"), el("span", {}, likedOf(one)),
+    who ? el("span", { class: "meta" }, say("page_taught_by", { who })) : ""];
+}
+
+// How the reader says what programs are told in English; a topic is a word of people's, and stays.
+function named(names, word) {
+  return names && Object.hasOwn(names, word) ? names[word] : word;
 }
 
 // The first few; all others behind a line that opens.
@@ -145,7 +173,7 @@ function list(rows, draw) {
   const of = (some) => el("ul", { class: "shares" }, ...some.map((one) => el("li", {}, ...draw(one))));
   if (rows.length <= FEW) return of(rows);
   return el("div", {}, of(rows.slice(0, FEW)),
-    el("details", { class: "figures" }, el("summary", {}, `${(rows.length - FEW).toLocaleString()} more`), of(rows.slice(FEW))));
+    el("details", { class: "figures" }, el("summary", {}, say("page_rows_more", { count: rows.length - FEW })), of(rows.slice(FEW))));
 }
 
 // On a phone it is wider than the page: it scrolls by itself, by keyboard too.
@@ -157,23 +185,19 @@ function table(title, heads, rows) {
 }
 
 function likedOf({ good, rated, low, high }) {
-  if (!rated) return "not rated";
-  if (rated < ENOUGH) return `liked ${good} of ${rated}`;
-  return `liked ${percent(good / rated)} (${percent(low)} to ${percent(high)}) of ${rated.toLocaleString()}`;
+  if (!rated) return say("page_unrated");
+  if (rated < ENOUGH) return say("page_liked_few", { good, rated });
+  return say("page_liked_share", { share: percent(good / rated), low: percent(low), high: percent(high), rated });
 }
 
-function points({ difference, low, high }) {
-  const [from, to] = [Math.abs(low), Math.abs(high)].sort((one, two) => one - two);
-  const whole = (share) => Math.round(100 * share);
-  return `${whole(Math.abs(difference))} points ${difference < 0 ? "less" : "more"} (${whole(from)} to ${whole(to)})`;
+function apartOf({ difference, low, high }, by, group) {
+  const whole = (share) => Math.round(100 * Math.abs(share));
+  const [from, to] = [whole(low), whole(high)].sort((one, two) => one - two);
+  return say(difference < 0 ? "page_liked_less" : "page_liked_more", { by, group, points: whole(difference), low: from, high: to });
 }
 
 function nameOf(who) {
-  return who.startsWith("judge:") ? "a judge" : who;
-}
-
-function counted(count, what) {
-  return `${count.toLocaleString()} ${count === 1 ? what : `${what}s`}`;
+  return who.startsWith("judge:") ? say("page_a_judge") : who;
 }
 
 new Report().start();

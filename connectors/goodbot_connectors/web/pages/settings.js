@@ -3,15 +3,18 @@
 
 import { get, post } from "/files/api.js";
 import { copyButton } from "/files/copy.js";
-import { button, el, find } from "/files/dom.js";
+import { button, coded, el, find } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
 import { Page } from "/files/page.js";
+import { listed, say } from "/files/texts.js";
 
 const SECTIONS = {
-  model: "Model", serving: "Answers", "serving.sampling": "How words are chosen", "serving.settings": "The model server", training: "When it learns",
-  "training.settings": "How it learns", judge: "Answers that nobody rated", adapters: "Versions", privacy: "Privacy", http: "Where it listens", log: "Log", plugins: "Plugins",
+  model: "page_section_model", serving: "page_answers_head", "serving.sampling": "page_section_words", "serving.settings": "page_section_server",
+  training: "page_section_when", "training.settings": "page_section_how", judge: "page_section_judge", adapters: "page_versions",
+  privacy: "page_section_privacy", http: "page_section_http", log: "page_section_log", plugins: "page_section_plugins",
 };
 const sectionOf = (key) => key.slice(0, key.lastIndexOf("."));
+const titleOf = (section) => (Object.hasOwn(SECTIONS, section) ? say(SECTIONS[section]) : "");
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 const SHOWN = { open: (one) => !one.why_not, written: (one) => one.written, waits: (one) => !same(one.value, one.now) };
 
@@ -28,29 +31,29 @@ class Settings extends Page {
 
   // What is open or typed stays: the page looks anew when it is loaded anew, or something was changed.
   async load() {
-    if (!this.may.has("adapters")) return find("#count").replaceChildren("Owners of this bot see its settings here.");
+    if (!this.may.has("adapters")) return find("#count").replaceChildren(say("page_settings_owners"));
     if (this.#settings) return undefined;
     const found = await get("/api/settings");
-    find("#file code").textContent = found.file;
+    find("#file").replaceChildren(...coded(say("page_settings_file", { file: found.file })));
     find("#file").hidden = false;
     find("#places").hidden = !found.places.length;
     find("#places").replaceChildren(connected(found.places));
     this.#take(found);
     find("#sections").replaceChildren(...grouped(found.settings).map(([name, settings]) => el("details", { class: "section" },
-      el("summary", {}, el("h2", {}, SECTIONS[name] || name), el("code", {}, `[${name}]`)), el("ul", {}, ...settings.map((one) => this.#row(one))))));
+      el("summary", {}, el("h2", {}, titleOf(name) || name), el("code", {}, `[${name}]`)), el("ul", {}, ...settings.map((one) => this.#row(one))))));
     return this.#narrow();
   }
 
   #take({ settings, trouble }) {
     this.#settings = new Map(settings.map((one) => [one.key, one]));
     find("#trouble").hidden = !trouble;
-    find("#trouble").textContent = trouble && `goodbot would not start with the file as it is now: ${trouble}`;
+    find("#trouble").replaceChildren(...(trouble ? [say("page_settings_trouble"), " ", el("span", { lang: "en" }, trouble)] : []));
   }
 
   #narrow() {
     const { text, which } = this.#form.elements;
     const words = text.value.trim().toLowerCase().split(/\s+/);
-    const shows = (one) => words.every((word) => `${one.key} ${SECTIONS[sectionOf(one.key)] || ""} ${one.told}`.toLowerCase().includes(word))
+    const shows = (one) => words.every((word) => `${one.key} ${titleOf(sectionOf(one.key))} ${one.told}`.toLowerCase().includes(word))
       && (!which.value || SHOWN[which.value](one));
     let count = 0;
     for (const section of document.querySelectorAll(".section")) {
@@ -63,7 +66,7 @@ class Settings extends Page {
       section.open = here > 0 && Boolean(text.value.trim() || which.value);
       count += here;
     }
-    find("#count").textContent = count ? `${count} ${count === 1 ? "setting" : "settings"}` : "No setting matches.";
+    find("#count").textContent = count ? say("page_settings_count", { count }) : say("page_no_setting");
     const kept = new URLSearchParams([...["text", "which"].map((name) => [name, this.#form.elements[name].value])].filter(([, value]) => value));
     history.replaceState(null, "", kept.size ? `?${kept}` : location.pathname);
   }
@@ -78,12 +81,12 @@ class Settings extends Page {
     const name = one.key.slice(one.key.lastIndexOf(".") + 1);
     row.replaceChildren(
       el("div", { class: "line" },
-        el("div", {}, el("h3", {}, name), el("p", {}, ...words(one.told)),
+        el("div", {}, el("h3", {}, name), el("p", { lang: "en" }, ...coded(one.told)),
           el("p", { class: "value" }, one.secret ? "••••••" : said(one.value)),
-          el("p", { class: "meta" }, one.secret ? "" : el("span", {}, same(one.value, one.default) ? "the default" : `default: ${said(one.default)}`),
-            one.why_not ? el("span", {}, ...words(one.why_not)) : ""),
-          same(one.value, one.now) ? "" : el("p", { class: "waits" }, `Until the next start of goodbot: ${said(one.now)}`)),
-        one.why_not ? "" : button("Change", { class: "chip small", "aria-label": `Change ${name}`, onclick: () => this.#edit(row, one) })),
+          el("p", { class: "meta" }, one.secret ? "" : el("span", {}, same(one.value, one.default) ? say("page_the_default") : say("page_default_is", { value: said(one.default) })),
+            one.why_not ? el("span", {}, ...coded(one.why_not)) : ""),
+          same(one.value, one.now) ? "" : el("p", { class: "waits" }, say("page_until_start", { value: said(one.now) }))),
+        one.why_not ? "" : button(say("page_change"), { class: "chip small", "aria-label": say("page_change_what", { name }), onclick: () => this.#edit(row, one) })),
       el("p", { class: "told", role: "status", tabindex: "-1" }, told));
   }
 
@@ -106,13 +109,13 @@ class Settings extends Page {
     const submit = (event) => {
       event.preventDefault();
       const value = valueOf(one, field);
-      if (value === null) place.textContent = "Write a number in digits alone, such as 1000 or 0.5.";
+      if (value === null) place.textContent = say("page_write_digits");
       else send({ do: "set", value });
     };
     const form = el("form", { class: "words", onsubmit: submit, onkeydown: (event) => event.key === "Escape" && away() }, field, place,
-      el("div", { class: "row" }, el("button", { class: "primary small", type: "submit" }, "Save"),
-        one.written ? button("Back to the default", { class: "chip small", onclick: () => send({ do: "default" }) }) : "",
-        button("Cancel", { class: "quiet small", onclick: away })));
+      el("div", { class: "row" }, el("button", { class: "primary small", type: "submit" }, say("page_save")),
+        one.written ? button(say("page_back_default"), { class: "chip small", onclick: () => send({ do: "default" }) }) : "",
+        button(say("page_cancel"), { class: "quiet small", onclick: away })));
     find("button", row).hidden = true;
     find(".told", row).replaceWith(form);
     field.focus();
@@ -121,13 +124,13 @@ class Settings extends Page {
 
 // Where people talk to the bot, and what is typed for another place: no browser but one at its machine connects it.
 function connected(places) {
-  const here = places.filter((one) => one.connected).map((one) => one.title).join(", ");
+  const here = listed(...places.filter((one) => one.connected).map((one) => one.title));
   const row = (one) => el("li", { class: "place" }, el("h3", {}, one.title),
     one.connected
-      ? el("p", {}, ...words(one.works ? "Connected." : "Connected, and does not work now: `goodbot doctor` says why."))
-      : el("div", { class: "command" }, el("code", {}, one.command), copyButton(() => one.command, { class: "chip small", "aria-label": `Copy the command for ${one.title}` })));
-  return el("details", { class: "places" }, el("summary", {}, el("h2", {}, "Where people talk to it"), el("span", { class: "meta" }, here)),
-    el("p", { class: "about" }, "For another place, type its command at the bot's machine. It asks all that is needed, on a page in the browser there. Then restart goodbot."),
+      ? el("p", {}, ...coded(say(one.works ? "page_connected" : "page_connected_ill")))
+      : el("div", { class: "command" }, el("code", {}, one.command), copyButton(() => one.command, { class: "chip small", "aria-label": say("page_copy_command", { place: one.title }) })));
+  return el("details", { class: "places" }, el("summary", {}, el("h2", {}, say("page_where_talk")), el("span", { class: "meta" }, here)),
+    el("p", { class: "about" }, say("page_another_place")),
     el("ul", {}, ...places.map(row)));
 }
 
@@ -141,13 +144,13 @@ function fieldFor(one) {
   const about = { "aria-label": one.key };
   const options = { switch: ["true", "false"], choice: one.choices }[one.kind];
   if (options) {
-    const field = el("select", about, ...options.map((value) => el("option", { value }, { true: "on", false: "off" }[value] || value)));
+    const field = el("select", about, ...options.map((value) => el("option", { value }, one.kind === "switch" ? said(value === "true") : value)));
     field.value = String(one.value);
     return field;
   }
   if (one.kind === "whole" || one.kind === "number") return el("input", { ...about, type: "text", inputmode: "decimal", value: one.value ?? "" });
   if (one.kind === "text" && !/prompt/.test(one.key)) return el("input", { ...about, value: one.value ?? "", autocapitalize: "none" });
-  const field = el("textarea", { ...about, rows: "5", ...(one.kind === "texts" ? { placeholder: "one a line" } : {}) });
+  const field = el("textarea", { ...about, rows: "5", ...(one.kind === "texts" ? { placeholder: say("page_one_a_line") } : {}) });
   field.value = one.kind === "texts" ? one.value.join("\n") : one.value ?? "";
   return field;
 }
@@ -166,15 +169,10 @@ function valueOf(one, { value }) {
 }
 
 function said(value) {
-  if (value === null || value === undefined) return "not set";
-  if (typeof value === "boolean") return value ? "on" : "off";
-  if (Array.isArray(value)) return value.join(", ") || "none";
-  return value === "" ? "empty" : String(value);
-}
-
-// Text, with what stands in backticks as code.
-function words(text) {
-  return text.split("`").map((part, n) => (n % 2 ? el("code", {}, part) : part));
+  if (value === null || value === undefined) return say("page_not_set");
+  if (typeof value === "boolean") return say(value ? "page_set_on" : "page_set_off");
+  if (Array.isArray(value)) return value.join(", ") || say("page_set_none");
+  return value === "" ? say("page_set_empty") : String(value);
 }
 
 new Settings().start();
