@@ -27,7 +27,8 @@ ROOMS = (
     *("goodbot.commands.compare", "goodbot.commands.dry_run", "goodbot.commands.privacy"),
     *("goodbot.commands.notes", "goodbot.commands.links", "goodbot.commands.thought"),
     *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
-    "goodbot.commands.queues",
+    *("goodbot.commands.queues", "goodbot.commands.report", "goodbot.commands.report_page"),
+    *("goodbot.commands.settings_page", "goodbot.commands.places", "goodbot.features.reports"),
     *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
@@ -48,7 +49,9 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.adapters": 1,  # the names of its actions
     "goodbot.commands.channels": 1,
     "goodbot.commands.people": 12,  # why a grant stays, and codes: in terminals
+    "goodbot.commands.report": 1,  # a name that was typed wrong: in terminals
     "goodbot.commands.rollback_window": 3,  # what the store keeps, and a command
+    "goodbot.commands.settings_page": 4,  # names of settings, and what the audit trail says
     "goodbot.commands.training": 7,  # another base model: in terminals
     "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says
     "goodbot.conversation.completions": 2,  # to programs
@@ -57,6 +60,8 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.notifications.owners": 1,  # to the log
     "goodbot.conversation.presence": 1,  # a task's name
     "goodbot.conversation.ratings": 1,  # why a version is withdrawn: to owners
+    "goodbot.features.reports.kinds": 8,  # frequent words of languages, and what programs are told
+    "goodbot.features.reports.plugin": 5,  # titles, which `retold` finds
     "goodbot.inference.servers.wordless": 2,  # to the log
     "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log

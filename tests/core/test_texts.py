@@ -59,6 +59,8 @@ NEVER_ONE = {
     "train_few",
     "withdrawn",
     "page_agreement_how",
+    "page_opposite",
+    "report_long",
     "page_times",
     "answers_resumed",
 }

@@ -38,8 +38,6 @@ _PAGES = {
     "/worker.js": "worker.js",
     "/manifest.webmanifest": "manifest.webmanifest",
 }
-_ENGLISH = {"activity.html", "report.html", "settings.html"}
-"""Pages whose own words are not in the catalogue yet: they are English whole, not by half."""
 _FILES = "/files/"
 
 
@@ -87,9 +85,9 @@ class Site:
         return web.Response(body=found.data, content_type=found.type, charset=charset, headers=headers)
 
     def _page(self, name: str, language: str) -> StaticFile:
-        key = name, "" if name in _ENGLISH else language
+        key = name, language
         if key not in self._filled:
-            page = filled(self._text(name), key[1], self._scripts(name))
+            page = filled(self._text(name), language, self._scripts(name))
             self._filled[key] = _file(name, page.encode())
         return self._filled[key]
 

@@ -97,6 +97,8 @@ class ReportedBot:
     """What versions are asked in the same words each time."""
     said: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
     """By version, what it said to them."""
+    language: str = ""
+    """What whoever asks for the report reads; empty: English."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,6 +159,6 @@ class ReportSpec:
     name: str
     """As it is typed: small letters, digits and `-`."""
     title: str
-    """What stands above it."""
+    """What stands above it; one of ours is told in the reader's language."""
     factory: str
     """`MODULE:CLASS` of a `ReportPart`, which is made without arguments."""

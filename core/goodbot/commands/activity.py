@@ -16,6 +16,7 @@ from goodbot.api.commands import Grant, find
 from goodbot.api.events import UserRef
 from goodbot.api.texts import ENGLISH, catalogue, retold, say
 from goodbot.base.errors import UsageError
+from goodbot.commands.overview import reads
 from goodbot.store import people, trail
 from goodbot.store.settings import AuditEntry
 
@@ -31,7 +32,7 @@ async def activity(services: Services, user: UserRef, wanted: ActivityWanted) ->
     _require_owner(services, user)
     if wanted.result not in ("", *RESULTS):
         raise UsageError("A result is done, asked or refused.")
-    language = _reads(services, user)
+    language = reads(services, user)
     names = ("since", "until", "action", "result")
     chosen = {name: said for name in names if (said := getattr(wanted, name)) not in (None, "")}
 
@@ -63,11 +64,7 @@ async def check_activity(services: Services, user: UserRef) -> TrailChecked:
 
 def _require_owner(services: Services, user: UserRef) -> None:
     if not services.authorization.may(user, Grant.ADMINISTER):
-        raise UsageError(say("see_activity", _reads(services, user)))
-
-
-def _reads(services: Services, user: UserRef) -> str:
-    return user.language or services.courier.readers.language(person(user))
+        raise UsageError(say("see_activity", reads(services, user)))
 
 
 def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str], language: str) -> Act:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from goodbot.access.authorization import person
 from goodbot.api import progress
 from goodbot.api.commands import find
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
@@ -58,6 +59,11 @@ def in_private(services: Services, user: UserRef, name: str) -> Call:
     channel = ChannelRef(connector=user.connector, account=user.account, id=user.id, kind=ChannelKind.PRIVATE)
     event = CommandEvent(event_id="", order=OrderKey(0), user=user, channel=channel, name=name)
     return Call(event=event, args=(), services=services)
+
+
+def reads(services: Services, user: UserRef) -> str:
+    """The language of whoever asks for a page: what they told with it, else what their platform has."""
+    return user.language or services.courier.readers.language(person(user))
 
 
 def may(services: Services, user: UserRef, name: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from goodbot.api.settings_page import PlaceSeen
+from goodbot.api.texts import retold
 from goodbot.base.suggest import TERMINAL
 from goodbot.config import Config, default_home
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 
-def places(services: Services) -> Sequence[PlaceSeen]:
+def places(services: Services, language: str) -> Sequence[PlaceSeen]:
     """Those that are connected first, then by name."""
     running, wrong = services.connectors.running, services.connectors.problems
     found = [
         PlaceSeen(
             name=name,
-            title=spec.title[:1].upper() + spec.title[1:],
+            title=_begun(retold(spec.title, language)),
             connected=name in services.config.connectors,
             works=name in running and name not in wrong,
             command=shlex.join([*_program(services.config), "connect", name, "--browser"]),
@@ -34,6 +35,10 @@ def places(services: Services) -> Sequence[PlaceSeen]:
         if spec.setup and name != TERMINAL
     ]
     return sorted(found, key=lambda one: (not one.connected, one.title.casefold()))
+
+
+def _begun(title: str) -> str:
+    return title[:1].upper() + title[1:]
 
 
 def _program(config: Config) -> list[str]:

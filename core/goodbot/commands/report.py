@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from goodbot.access.inbox import viewer_of
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
-from goodbot.api.texts import say
+from goodbot.api.texts import retold, say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import instead
 from goodbot.commands import fixed_questions
@@ -53,17 +53,19 @@ async def _reported(call: Call, specs: Mapping[str, ReportSpec]) -> Result:
     told = await made(call, specs, lambda _: None)
     lines = [line for one in told for line in ("", one.title, *one.lines)]
     return Result(
-        text="\n".join(lines[1:]) or "No plugin offers a part of a report.",
+        text="\n".join(lines[1:]) or say("report_none", call.user.language),
         data={one.name: dict(one.data) for one in told},
     )
 
 
 async def made(call: Call, specs: Mapping[str, ReportSpec], count: Callable[[int], None]) -> list[ReportTold]:
     """What these parts say; `count` is told how many answers they have been shown."""
-    parts = {name: _tried(name, partial(_made, spec)) for name, spec in specs.items()}
+    language = call.user.language
+    parts = {name: _tried(name, language, partial(_made, spec)) for name, spec in specs.items()}
     told = await asyncio.to_thread(_told, parts, await _shown(call, parts, count))
+    titles = {name: retold(spec.title, language) for name, spec in specs.items()}
     return [
-        ReportTold(name=name, title=specs[name].title, lines=section.lines, data=section.data)
+        ReportTold(name=name, title=titles[name], lines=section.lines, data=section.data)
         for name, section in told.items()
     ]
 
@@ -109,7 +111,7 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         while before is not None and seen < MOST:
             answers, before = await reporting.page(db, s.pool, viewer, runs, before)
             seen += len(answers)
-            await asyncio.to_thread(_add, parts, answers)
+            await asyncio.to_thread(_add, parts, answers, call.user.language)
             count(seen)
     return ReportedBot(
         live=live,
@@ -121,21 +123,22 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         said=await s.store.read(lambda db: fixed.of(db, s.model.name)),
         answers=seen,
         more=before is not None,
+        language=call.user.language,
     )
 
 
-def _add(parts: Mapping[str, ReportPart], answers: Sequence[ReportedAnswer]) -> None:
+def _add(parts: Mapping[str, ReportPart], answers: Sequence[ReportedAnswer], language: str) -> None:
     for name, part in parts.items():
-        _tried(name, partial(part.add, answers))
+        _tried(name, language, partial(part.add, answers))
 
 
 def _told(parts: Mapping[str, ReportPart], bot: ReportedBot) -> dict[str, ReportSection]:
-    return {name: _tried(name, partial(part.told, bot)) for name, part in parts.items()}
+    return {name: _tried(name, bot.language, partial(part.told, bot)) for name, part in parts.items()}
 
 
-def _tried(name: str, work: Callable[[], _T]) -> _T:
+def _tried(name: str, language: str, work: Callable[[], _T]) -> _T:
     try:
         return work()
     except Exception as error:  # a plugin's
         logger.exception("a part of a report has failed")
-        raise GoodbotError(f"there is no report: its part {name} has failed; the log says more") from error
+        raise GoodbotError(say("report_part_failed", language, name=name)) from error

@@ -16,7 +16,7 @@ from goodbot.api.sentences import sentence
 from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import fixed_questions
-from goodbot.commands.overview import in_private
+from goodbot.commands.overview import in_private, reads
 from goodbot.commands.report import made, most
 from goodbot.store import inspection
 
@@ -54,8 +54,7 @@ class ReportDesk:
         """
         services = self._services
         if not services.authorization.may(user, Grant.ADMINISTER):
-            language = user.language or services.courier.readers.language(person(user))
-            raise UsageError(say("see_report", language))
+            raise UsageError(say("see_report", reads(services, user)))
         await self._let_go()
         mine = self._of_whom == person(user)
         of = await most(services) if anew else 0
@@ -93,10 +92,10 @@ class ReportDesk:
             call, specs = in_private(services, user, "report"), services.plugins.reports()
             parts = await made(call, specs, lambda done: self._count(done, of))
         except GoodbotError as error:
-            self._trouble = sentence(str(error))
+            self._trouble = sentence(str(error), user.language)
         except Exception:
             logger.exception("a report has failed")
-            self._trouble = sentence("there is no report; the log says more")
+            self._trouble = sentence(say("report_failed", user.language), user.language)
         else:
             self._at, self._parts, self._of_whom = services.clock.now(), parts, person(user)
             self._forgettings = before

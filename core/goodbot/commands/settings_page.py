@@ -19,10 +19,11 @@ from goodbot.api.commands import Grant
 from goodbot.api.events import UserRef
 from goodbot.api.registry import reward_policy
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingValue, SettingWanted
+from goodbot.api.texts import commas, say
 from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.commands.audit import NOT_ALLOWED, audit
-from goodbot.commands.overview import in_private
+from goodbot.commands.overview import in_private, reads
 from goodbot.commands.places import places
 from goodbot.config import Config, Grants
 from goodbot.config.described import Described, described
@@ -55,15 +56,7 @@ _LEARNING = "training.settings."
 _LEARNING_KINDS = ("switch", "whole", "number")
 _NOT_OPEN = frozenset({"training.settings.base_bits"})
 """Numbers of a training that need more than a number: another package."""
-_CLOSED = (
-    "Only somebody at the bot's machine changes this, in the file: it can decide who may do what, "
-    "what is run, or where words go."
-)
-_LINES = "One of them has several lines: change it in the file."
-_HIDDEN = "It may hold a secret, so it is not shown here."
-_MODEL = "`goodbot model use` changes it, at the bot's machine."
 _NAMES = ("token", "secret", "password", "passphrase", "api_key", "apikey", "credentials")
-_MEANWHILE = "Somebody has changed {key} in the file meanwhile. Nothing was changed. Look at it again first."
 _LONGEST = 20_000
 _MOST = 1000
 
@@ -71,8 +64,8 @@ _MOST = 1000
 async def settings_seen(services: Services, user: UserRef) -> SettingsSeen:
     """All settings, for an owner. Raises UsageError."""
     if not services.authorization.may(user, Grant.ADMINISTER):
-        raise UsageError("Only owners see the settings.")
-    return await asyncio.to_thread(_seen, services)
+        raise UsageError(say("see_settings", reads(services, user)))
+    return await asyncio.to_thread(_seen, services, reads(services, user))
 
 
 async def change_setting(services: Services, user: UserRef, wanted: SettingWanted) -> str:
@@ -83,12 +76,13 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
     detail: dict[str, Any] = {}
     file: ConfigFile | None = None
     before: str | None = None
+    language = reads(services, user)
     try:
         if not services.authorization.may(user, Grant.ADMINISTER):
             detail["refused"] = NOT_ALLOWED
-            raise UsageError("Only owners change settings.")
+            raise UsageError(say("set_owners", language))
         detail["setting"] = wanted.key[:100]
-        file, before = await asyncio.to_thread(_change, services, wanted)
+        file, before = await asyncio.to_thread(_change, services, wanted, language)
         detail["done"] = True
         if wanted.key not in _WORDS:
             detail |= {"from": wanted.before, "to": "default" if wanted.value is None else wanted.value}
@@ -100,7 +94,7 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
         raise
     finally:
         await _told(services, user, detail, file, before)
-    return "Saved. It counts from the next start of goodbot."
+    return say("set_saved", language)
 
 
 async def _told(
@@ -115,7 +109,7 @@ async def _told(
         raise
 
 
-def _seen(services: Services) -> SettingsSeen:
+def _seen(services: Services, language: str) -> SettingsSeen:
     now = services.config
     path = now.path or now.home / "config.toml"
     known, trouble, file = now, "", None
@@ -125,11 +119,11 @@ def _seen(services: Services) -> SettingsSeen:
         _require_usable(services, known)
     except GoodbotError as error:
         trouble = redact(str(error))
-    every = _every(services, now, known)
-    settings = [
-        _setting(one, now, known, written=file is not None and file.get(one.key) is not None) for one in every
-    ]
-    return SettingsSeen(settings=settings, file=str(path), trouble=trouble, places=places(services))
+    every = [*_every(services, now, known)]
+    written = {one.key for one in every if file is not None and file.get(one.key) is not None}
+    settings = [_setting(one, now, known, language, written=one.key in written) for one in every]
+    seen = places(services, language)
+    return SettingsSeen(settings=settings, file=str(path), trouble=trouble, places=seen)
 
 
 def _every(services: Services, *configs: Config) -> Iterator[Described]:
@@ -168,7 +162,7 @@ def _described(services: Services, *configs: Config) -> Iterator[Described]:
                 yield from (one for one in own if one.kind != "section")
 
 
-def _setting(one: Described, now: Config, known: Config, *, written: bool) -> Setting:
+def _setting(one: Described, now: Config, known: Config, language: str, *, written: bool) -> Setting:
     default, value, running = (_plain(said) for said in (one.default, _in(known, one), _in(now, one)))
     secret = any(_is_secret(one.key, said) for said in (default, value, running))
     told: dict[str, Any] = {} if secret else {"default": default, "value": value, "now": running}
@@ -179,20 +173,21 @@ def _setting(one: Described, now: Config, known: Config, *, written: bool) -> Se
         choices=one.choices,
         written=written,
         secret=secret,
-        why_not=_why_not(one, value, secret=secret),
+        why_not=say(why_not, language) if (why_not := _why_not(one, value, secret=secret)) else "",
         **{"default": None, "value": None, "now": None, **told},
     )
 
 
 def _why_not(one: Described, value: SettingValue, *, secret: bool) -> str:
+    """The key of why a page cannot change it; empty: it can."""
     if secret:
-        return _HIDDEN
+        return "set_hidden"
     if isinstance(value, list) and any("\n" in one for one in value):
-        return _LINES
+        return "set_lines"
     learns = one.key.startswith(_LEARNING) and one.kind in _LEARNING_KINDS and one.key not in _NOT_OPEN
     if one.key in OPEN or learns:
         return ""
-    return _MODEL if one.key == "model.path" else _CLOSED
+    return "set_model" if one.key == "model.path" else "set_closed"
 
 
 def _in(config: Config, one: Described) -> Any:
@@ -232,44 +227,44 @@ def _has_password(text: str) -> bool:
         return "@" in text
 
 
-def _change(services: Services, wanted: SettingWanted) -> tuple[ConfigFile, str | None]:
+def _change(services: Services, wanted: SettingWanted, language: str) -> tuple[ConfigFile, str | None]:
     """The file, and what it was before."""
     now = services.config
     file = ConfigFile(now.home, now.path)
     before, known = file.before, configuration.parse(file.text(), home=now.home)
     one = next((one for one in _every(services, now, known) if one.key == wanted.key), None)
     if one is None:
-        raise UsageError("There is no such setting.")
-    setting = _setting(one, now, known, written=False)
+        raise UsageError(say("set_unknown", language))
+    setting = _setting(one, now, known, language, written=False)
     if setting.why_not:
         raise UsageError(setting.why_not)
     if setting.value != wanted.before:
-        raise UsageError(_MEANWHILE.format(key=wanted.key))
+        raise UsageError(say("set_meanwhile", language, key=wanted.key))
     if file.explained(wanted.key):
-        raise UsageError("Comments stand within this list: change it in the file, so that they stay.")
+        raise UsageError(say("set_comments", language))
     if one.kind == "choice" and wanted.value not in (None, *one.choices):
-        raise UsageError(f"{wanted.key} is one of: {', '.join(one.choices)}.")
+        raise UsageError(say("set_one_of", language, key=wanted.key, choices=commas(language, *one.choices)))
     if wanted.value is None:
         file.remove(wanted.key)
     else:
-        file.set(wanted.key, _sound(wanted.value))
+        file.set(wanted.key, _sound(wanted.value, language))
     parsed = configuration.parse(file.text(), home=now.home)  # without the path: for people
     _require_usable(services, parsed)
     if wanted.value is not None and _plain(_in(parsed, one)) != wanted.value:
-        raise UsageError("The file is written in a way that this page cannot change: change it there.")
+        raise UsageError(say("set_unwritable", language))
     file.save()
     return file, before
 
 
-def _sound(value: SettingValue) -> SettingValue:
+def _sound(value: SettingValue, language: str) -> SettingValue:
     """A value that TOML holds and people can read. Raises UsageError."""
     if isinstance(value, float) and not math.isfinite(value):
-        raise UsageError("That is no number.")
+        raise UsageError(say("set_no_number", language))
     if isinstance(value, int) and abs(value) >= 1 << 53:
-        raise UsageError("That number is too large.")
+        raise UsageError(say("set_large", language))
     texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     if len(texts) > _MOST or sum(map(len, texts)) > _LONGEST:
-        raise UsageError(f"That is too long: at most {_LONGEST} characters.")
+        raise UsageError(say("too_long", language, most=_LONGEST))
     return value
 
 

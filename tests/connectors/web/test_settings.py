@@ -105,7 +105,7 @@ async def test_an_owner_searches_changes_and_goes_back_by_keyboard(
         await owner.page.keyboard.press("Escape")
         assert await owner.page.evaluate("document.activeElement.textContent") == "Change"
         await shown(owner, "http.host")
-        await owner.sees("Only somebody at the bot's machine changes this")
+        await owner.sees("Only somebody at the bot’s machine changes this")
         assert await owner.page.locator(".setting:visible button").count() == 0
         await press(owner, "More")
         await press(owner, "Activity")

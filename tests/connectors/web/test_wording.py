@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -16,6 +17,7 @@ from goodbot_connectors.web.wording import filled, wording
 
 from tests.connectors.web.browsing import Person, person, pressed
 from tests.connectors.web.scripted import Scripted
+from tests.connectors.web.test_axe import DONE, REPORT, SET
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -65,7 +67,9 @@ async def test_who_chats_and_rates_reads_their_own_language(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("path", ["progress", "versions", "people", "notes", "ratings"])
+@pytest.mark.parametrize(
+    "path", ["progress", "versions", "people", "notes", "ratings", "report", "activity", "settings"]
+)
 async def test_a_page_says_all_of_it_in_its_language(
     chromium: Any, bot: Scripted, language: str, path: str
 ) -> None:
@@ -79,6 +83,51 @@ async def test_a_page_says_all_of_it_in_its_language(
         assert await ada.page.locator("html").get_attribute("lang") == language
         assert not await ada.scrolls_sideways()
         assert not UNFILLED.search(await shown(ada))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_owners_read_has_no_english_left(chromium: Any, bot: Scripted, language: str) -> None:
+    """With a report, entries and settings on the pages, and all of it open."""
+    own = "as they say it"
+    names = {"groups": {"language": {"German": own}}}
+    parts = [replace(one, data={**one.data, "names": names.get(one.name, {})}) for one in REPORT.parts]
+    bot.reported, bot.trail, bot.set_up = replace(REPORT, parts=parts), DONE, SET
+    mine = wording(language)
+    english = [
+        text
+        for key, text in wording("en").items()
+        if isinstance(text, str) and "{" not in text and " " in text and mine[key] != text
+    ]
+    async with person(chromium, locale=REGION.get(language, language), viewport=NARROW) as ada:
+        await ada.come_back(bot, f"ada-{language}")
+        for path, begun, opened in (
+            ("report", ".flag", ".pair"),
+            ("activity", ".act", ".act dl"),
+            ("settings", ".setting", ".place"),
+        ):
+            await ada.page.goto(f"{bot.address}/{path}")
+            await ada.page.locator(begun).first.wait_for(state="attached")
+            for line in await ada.page.locator("summary").all():
+                await line.click()
+            await ada.page.locator(opened).first.wait_for()
+            there = await shown(ada)
+            assert not UNFILLED.search(there), path
+            assert [text for text in english if text in there] == [], path
+            assert (own in there) == (path == "report")
+            assert not await ada.scrolls_sideways(), path
+
+
+async def test_numbers_and_dates_are_in_the_readers_manner(chromium: Any, bot: Scripted) -> None:
+    bot.reported, bot.trail = REPORT, DONE
+    async with person(chromium, locale="de-DE", viewport=NARROW) as ada:
+        await ada.come_back(bot, "ada")
+        await ada.page.goto(f"{bot.address}/report")
+        await ada.page.get_by_text("Jede Version", exact=True).click()
+        cells = ada.page.locator(".wide-table tbody tr").first.locator("td")
+        assert (await cells.all_inner_texts())[1] == "4,2 (5)"
+        await ada.page.goto(f"{bot.address}/activity")
+        await ada.page.locator(".act summary").first.click()
+        assert "Januar 2027" in await ada.page.locator(".act dd").first.inner_text()
 
 
 async def test_who_has_not_signed_in_is_told_how_in_their_language(chromium: Any, bot: Scripted) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -114,6 +114,39 @@ async def test_all_of_ours_is_what_a_page_can_be_sent(tmp_path: Path) -> None:
         await bot.train()
         found = json.loads(json.dumps(asdict(await made(bot)), allow_nan=False))
         assert [one["name"] for one in found["parts"]] == ["teachers", "groups", "versions", "pairs", "flags"]
+
+
+async def test_it_is_made_in_the_language_of_who_asks(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(plugin,)) as bot:
+        await bot.rated(8)
+        await bot.train()
+        reader = replace(user("owner"), language="de")
+        await bot.chat.host.report(reader, anew=True)
+
+        async def done() -> bool:
+            return not (await seen(bot)).making
+
+        await until(done)
+        parts = {one.name: one for one in (await bot.chat.host.report(reader)).parts}
+        assert parts["teachers"].title == "Wer was beigebracht hat"
+        assert parts["teachers"].lines[0] == "v1 hat aus 6 von 8 gespeicherten Antworten gelernt."
+        groups = parts["groups"].data
+        assert groups["groups"]["place"][0]["group"] == "loopback, in private", "programs are told the same"
+        assert groups["names"]["place"] == {"loopback, in private": "loopback, privat"}
+
+
+async def test_what_has_failed_is_told_in_the_language_of_who_asked(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, extra=(Offers("Broken"),)) as bot:
+        await bot.say("hello")
+        reader = replace(user("owner"), language="es")
+        await bot.chat.host.report(reader, anew=True)
+
+        async def done() -> bool:
+            return not (await seen(bot)).making
+
+        await until(done)
+        told = "No hay informe: falló su parte own; el registro dice más."
+        assert (await bot.chat.host.report(reader)).trouble == told
 
 
 async def test_the_version_is_asked_first_where_that_is_wanted(tmp_path: Path) -> None:

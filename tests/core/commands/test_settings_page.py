@@ -7,7 +7,7 @@ import contextlib
 import json
 import shlex
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from goodbot import config
 from goodbot.api.events import UserRef
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
+from goodbot.api.texts import say
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
 from goodbot.commands import settings_page
 from goodbot.config import HttpConfig
@@ -198,6 +199,33 @@ async def test_a_list_that_the_page_cannot_write_as_it_was_is_left(
         else:
             await change(bot, "training.anchors", ["x"])
             assert 'anchors = ["x"]' in written(bot)
+
+
+async def test_who_reads_another_language_is_told_in_it(tmp_path: Path, unused_tcp_port: int) -> None:
+    sections = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"web": {}}}
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot/config.toml").write_text("[serving]\nhistory = 4\n", "utf-8")
+    async with open_bot(tmp_path, extra=(goodbot_connectors.web,), sections=sections, terminal=True) as bot:
+        reader = replace(user("owner"), language="fr")
+        found = await bot.chat.host.settings(reader)
+        [host] = [each for each in found.settings if each.key == "http.host"]
+        assert host.why_not == say("set_closed", "fr")
+        assert [place.title for place in found.places] == ["Le navigateur"]
+        stars = SettingWanted(key="serving.stars", value=True, before=False)
+        assert await bot.chat.host.change_setting(reader, stars) == say("set_saved", "fr")
+        for key, value, why in (
+            ("serving.language", "xx", "serving.language doit être l’un de"),
+            ("serving.nothing", 1, say("set_unknown", "fr")),
+            ("serving.system_prompt", "x" * 30_000, say("too_long", "fr", most=20_000)),
+        ):
+            before = next((each.value for each in found.settings if each.key == key), None)
+            wanted = SettingWanted(key=key, value=value, before=before)
+            with pytest.raises(UsageError) as error:
+                await bot.chat.host.change_setting(reader, wanted)
+            assert str(error.value).startswith(why)
+        with pytest.raises(UsageError) as error:
+            await bot.chat.host.settings(replace(user("rater"), language="ja"))
+        assert str(error.value) == say("see_settings", "ja")
 
 
 async def test_what_gives_power_is_shown_and_not_changed(tmp_path: Path) -> None:

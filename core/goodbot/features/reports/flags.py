@@ -11,24 +11,26 @@ import heapq
 import statistics
 from array import array
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.api.texts import joined, say
 from goodbot.features.reports import chance, signs
-from goodbot.features.reports.telling import ENOUGH, SHOWN, counted, short
+from goodbot.features.reports.telling import ENOUGH, SHOWN, number, short
 
 _KEPT = 200
 """Answers of a rule that programs are told: so many a page leaves out at once."""
 _LONG, _TIMES = 1000, 10
 """Characters that a long answer has at least, and how often the median goes into it."""
-_TITLES = {
-    "repeats": "Repeats itself",
-    "other_script": "In other letters than its question",
-    "contact": "With a link, an e-mail address or a phone number that is not in the question",
-    "long": f"More than {_TIMES} times as long as half of the answers",
+_RULES = {
+    "repeats": "page_rule_repeats",
+    "other_script": "page_rule_script",
+    "contact": "page_rule_contact",
+    "long": "report_long",
 }
+"""The keys of what each is called."""
 
 
 class Flags(ReportPart):
@@ -86,26 +88,27 @@ class Flags(ReportPart):
 
     def told(self, bot: ReportedBot) -> ReportSection:
         self._judge_lengths()
+        people, rated = self._people(), len(self._lengths)
+        rules = {name: {"count": self._count[name], "answers": self._newest[name]} for name in _RULES}
+        lines = self._lines(people, bot.language)
+        return ReportSection(lines=lines, data={"rated": rated, "rules": rules, "people": people})
+
+    def _lines(self, people: Sequence[Mapping[str, Any]], read: str) -> list[str]:
         lines: list[str] = []
-        for name, title in _TITLES.items():
+        for name, key in _RULES.items():
             if count := self._count[name]:
-                lines += _listed(f"{title}: {counted(count, 'answer')}.", self._newest[name])
-        people = self._people()
+                what = say(key, read, times=_TIMES)
+                told = say("page_flagged", read, what=what, count=number(count, read))
+                lines += _listed(told, self._newest[name], read)
         for one in people:
-            told = (
-                f"{short(one['person'])} says the opposite of others of {one['against']:,} in "
-                f"{one['shared']:,} answers that others rated, too: more than chance."
+            counts = {name: number(one[name], read) for name in ("against", "shared")}
+            lines += _listed(
+                say("page_opposite", read, who=short(one["person"]), **counts), one["answers"], read
             )
-            lines += _listed(told, one["answers"])
-            lines.append(f"  `rollback person {one['person']}` leaves out all that they said.")
-        if lines:
-            lines.append("Look at them first: a rule may be wrong. After you left some out: `train`.")
-        else:
-            lines.append(f"Nothing, in {counted(len(self._lengths), 'rated answer')}.")
-        rules = {name: {"count": self._count[name], "answers": self._newest[name]} for name in _TITLES}
-        return ReportSection(
-            lines=lines, data={"rated": len(self._lengths), "rules": rules, "people": people}
-        )
+            lines.append(f"  {say('report_leave_person', read, who=one['person'])}")
+        if not lines:
+            return [say("report_nothing", read, count=number(len(self._lengths), read))]
+        return [*lines, say("report_look_first", read)]
 
     def _judge_lengths(self) -> None:
         if len(self._lengths) < ENOUGH:
@@ -137,7 +140,7 @@ class Flags(ReportPart):
         ]
 
 
-def _listed(told: str, ids: Sequence[str]) -> list[str]:
+def _listed(told: str, ids: Sequence[str], read: str) -> list[str]:
     """With the command that leaves out those that are listed."""
-    which = f" The first {SHOWN} of them:" if len(ids) > SHOWN else ""
-    return [f"{told}{which}", f"  `rollback answers {' '.join(ids[:SHOWN])}`"]
+    which = say("report_first", read, count=SHOWN) if len(ids) > SHOWN else ""
+    return [joined(read, told, which), f"  `rollback answers {' '.join(ids[:SHOWN])}`"]

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.api.texts import joined, pauses, percent, say
 from goodbot.base.intervals import difference, wilson
 from goodbot.base.topics import READ
 from goodbot.features.reports import chance
-from goodbot.features.reports.kinds import DIMENSIONS, TOPIC, by_topic, groups
-from goodbot.features.reports.telling import ENOUGH, SHOWN, counted, liked, short
+from goodbot.features.reports.kinds import DIMENSIONS, TOPIC, by_topic, groups, named
+from goodbot.features.reports.telling import ENOUGH, SHOWN, liked, number, short
 
 RECENT = 5000
 """Answers whose topics are looked for: the newest that may be read, since a topic is a word of theirs."""
@@ -78,34 +79,17 @@ class Groups(ReportPart):
     def told(self, bot: ReportedBot) -> ReportSection:
         self._count_topics()
         tested, found = self._apart()
-        lines: list[str] = []
-        for dimension, title in DIMENSIONS.items():
-            if not (rows := self._rows(dimension)):
-                continue
-            wide = max(len(short(one)) for one, _ in rows[:SHOWN])
-            lines.append(title)
-            lines += [f"  {short(name):{wide}}  {_told(tally)}" for name, tally in rows[:SHOWN]]
-            if len(rows) > SHOWN:
-                lines.append(f"  … and {counted(len(rows) - SHOWN, 'more group')}")
-        lines += [_apart(one) for one in found[:_NAMED]]
-        if tested and not found:
-            lines.append("No group is liked more or less than the others by more than chance.")
-        if tested:
-            lines.append(
-                f"Compared: {counted(tested, 'group')} of at least {ENOUGH} rated answers, each with the "
-                "others, by Fisher's exact test, corrected for their number (Bonferroni). Where there is "
-                "nothing, chance names a group in fewer than 1 of 100 reports."
-            )
-        else:
-            lines.append(
-                f"No group has {ENOUGH} rated answers beside {ENOUGH} others yet: nothing is compared."
-            )
+        rows = {one: self._rows(one) for one in DIMENSIONS}
+        names = {one: named((name for name, _ in rows[one]), bot.language, one) for one in DIMENSIONS}
         data = {
-            "groups": {one: [_row(*row) for row in self._rows(one)] for one in DIMENSIONS},
+            "groups": {one: [_row(*row) for row in rows[one]] for one in DIMENSIONS},
             "compared": tested,
             "apart": found,
+            "names": names,
         }
-        return ReportSection(lines=lines, data=data)
+        lines = [line for one in DIMENSIONS for line in _listed(one, rows[one], names[one], bot.language)]
+        lines += [_apart(one, names, bot.language) for one in found[:_NAMED]]
+        return ReportSection(lines=[*lines, *_compared(tested, found, bot.language)], data=data)
 
     def _count_topics(self) -> None:
         recent, self._recent = self._recent, []
@@ -173,10 +157,24 @@ def _difference(one: _Tally, others: Sequence[_Tally]) -> dict[str, Any]:
     }
 
 
-def _told(tally: _Tally) -> str:
-    told = liked(tally.good, tally.rated)
+def _listed(
+    dimension: str, rows: Sequence[tuple[str, _Tally]], names: Mapping[str, str], read: str
+) -> list[str]:
+    if not rows:
+        return []
+    shown = [(short(names.get(name, name)), _told(tally, read)) for name, tally in rows[:SHOWN]]
+    wide = max(len(name) for name, _ in shown)
+    lines = [say(DIMENSIONS[dimension], read), *(f"  {name:{wide}}  {told}" for name, told in shown)]
+    if len(rows) > SHOWN:
+        lines.append(f"  {say('report_more_groups', read, count=number(len(rows) - SHOWN, read))}")
+    return lines
+
+
+def _told(tally: _Tally, read: str) -> str:
+    told = liked(tally.good, tally.rated, read)
     for who, share in _teachers(tally)[:1]:
-        told += f"; taught most by {short(who)} ({share:.0%})"
+        most = say("report_taught_most", read, who=short(who), share=percent(share, read))
+        told = pauses(read, told, most)
     return told
 
 
@@ -198,12 +196,21 @@ def _row(name: str, tally: _Tally) -> dict[str, Any]:
     }
 
 
-def _apart(one: dict[str, Any]) -> str:
-    less = "less" if one["difference"] < 0 else "more"
-    told = (
-        f"{DIMENSIONS[one['by']]}, {short(one['group'])}: liked {less} than others, by more than chance: "
-        f"{one['good'] / one['rated']:.0%} against {one['others_good'] / one['others_rated']:.0%}."
-    )
-    if one["within_people"]:
-        return f"{told} The ratings of single people show it, too."
-    return f"{told} It may be who rated, not the answers: the ratings of single people do not show it."
+def _apart(one: dict[str, Any], names: Mapping[str, Mapping[str, str]], read: str) -> str:
+    by, group = one["by"], one["group"]
+    facts = {
+        "by": say(DIMENSIONS[by], read),
+        "group": short(names[by].get(group, group)),
+        "share": percent(one["good"] / one["rated"], read),
+        "other": percent(one["others_good"] / one["others_rated"], read),
+    }
+    told = say("report_apart_less" if one["difference"] < 0 else "report_apart_more", read, **facts)
+    return joined(read, told, say("page_people_too" if one["within_people"] else "page_people_not", read))
+
+
+def _compared(tested: int, found: Sequence[Any], read: str) -> list[str]:
+    if not tested:
+        return [say("page_none_compared", read, enough=ENOUGH)]
+    how = say("report_compared", read, count=number(tested, read), enough=ENOUGH)
+    nothing = [] if found else [say("page_none_apart", read)]
+    return [*nothing, joined(read, how, say("report_by_chance", read))]

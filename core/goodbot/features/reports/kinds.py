@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 
 from goodbot.api.report import ReportedAnswer
+from goodbot.api.texts import retold, say
 from goodbot.base import topics
 
 _READ = 400
@@ -21,6 +22,18 @@ _CHINESE = "CJK"
 _LATIN = "Latin letters"
 NO_LETTERS = "no letters"
 _MIXED = "several scripts"
+_SCRIPTS = {
+    _CHINESE: "Chinese",
+    "LATIN": _LATIN,
+    "HANGUL": "Korean",
+    "CYRILLIC": "Cyrillic",
+    "GREEK": "Greek",
+    "ARABIC": "Arabic",
+    "HEBREW": "Hebrew",
+    "DEVANAGARI": "Devanagari",
+    "THAI": "Thai",
+}
+"""By Unicode's names, what the catalogue has a word for; others are called as there."""
 _USUAL = {
     "English": "the and is are what how of to you i it this that for with my can do does please why not"
     " a an as at be by was were me no or so if but on in we he she they about there have has write tell give",
@@ -38,6 +51,8 @@ for _language, _usual in _USUAL.items():
         _OF.setdefault(_word, []).append(_language)
 _LENGTHS = ((100, "up to 100 characters"), (400, "101 to 400"), (1500, "401 to 1,500"))
 _HOURS = 6
+_TO = " to "
+_PRIVATE = ", in private"
 
 
 def script(text: str) -> str:
@@ -59,7 +74,7 @@ def script(text: str) -> str:
     [(name, count)] = found.most_common(1)
     if count < _MOST * letters:
         return _MIXED
-    return {_CHINESE: "Chinese", "LATIN": _LATIN, "HANGUL": "Korean"}.get(name, name.capitalize())
+    return _SCRIPTS.get(name, name.capitalize())
 
 
 @cache
@@ -87,22 +102,39 @@ def _length(characters: int) -> str:
 
 def _hour(at: float) -> str:
     begin = datetime.fromtimestamp(at).hour // _HOURS * _HOURS  # noqa: DTZ006  the owner's clock
-    return f"{begin:02}:00 to {begin + _HOURS:02}:00"
+    return f"{begin:02}:00{_TO}{begin + _HOURS:02}:00"
 
 
 def _place(answer: ReportedAnswer) -> str:
-    return f"{answer.connector}:{answer.place}" if answer.shared else f"{answer.connector}, in private"
+    return f"{answer.connector}:{answer.place}" if answer.shared else f"{answer.connector}{_PRIVATE}"
 
 
 TOPIC = "topic"
 NO_TOPIC = "none of these"
 DIMENSIONS = {
-    "language": "Language of the question",
-    TOPIC: "Topic of the question",
-    "length": "Length of the answer",
-    "hour": "Time of the day",
-    "place": "Place",
+    "language": "page_by_language",
+    TOPIC: "page_by_topic",
+    "length": "page_by_length",
+    "hour": "page_by_hour",
+    "place": "page_place",
 }
+"""With the keys of their titles."""
+
+
+def named(groups: Iterable[str], read: str, dimension: str = "language") -> dict[str, str]:
+    """How the reader says these groups of one dimension, where that is not as programs are told them."""
+    told = {one: _named(one, read, dimension) for one in groups}
+    return {one: name for one, name in told.items() if name != one}
+
+
+def _named(group: str, read: str, dimension: str) -> str:
+    if dimension == "hour":
+        begin, _, end = group.partition(_TO)
+        return say("group_hours", read, begin=begin, end=end)
+    if dimension == "place" and group.endswith(_PRIVATE):
+        return say("group_private", read, place=group.removesuffix(_PRIVATE))
+    ours = dimension in ("language", "length") or group == NO_TOPIC
+    return retold(group, read) if ours else group
 
 
 def groups(answer: ReportedAnswer) -> tuple[tuple[str, str], ...]:

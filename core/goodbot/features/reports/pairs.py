@@ -9,12 +9,12 @@ from statistics import fmean
 from typing import Any
 
 from goodbot.api.report import FixedQuestion, ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.api.texts import ENGLISH, beside, catalogue, commas, pauses, percent, say
 from goodbot.base.topics import words
-from goodbot.features.reports.telling import SHOWN, counted, version
+from goodbot.features.reports.telling import SHOWN, number, version
 
 _TIMES = 2
 """An answer that is so much longer than the other is not like it."""
-_HOW = "To ask the version that answers: `goodbot report --pairs`, or the button of the page Report."
 
 
 class Pairs(ReportPart):
@@ -33,13 +33,21 @@ class Pairs(ReportPart):
         ]
         newest = bot.live if bot.live in bot.said else max(bot.said, default=None)
         shown = _shown(pairs, bot.said[newest]) if newest is not None else []
-        data = {"versions": rows, "own": own, "of": newest, "pairs": shown, "questions": len(bot.questions)}
-        lines = [_told(row) for row in rows[-SHOWN:]] or ["No version has been asked yet."]
-        lines += [
-            f"{version(one['version'])} has {one['right']} of {counted(one['asked'], 'own question')} right."
-            for one in own[-SHOWN:]
-        ]
-        return ReportSection(lines=[*lines, _HOW], data=data)
+        read, abouts = bot.language, {one.about for one, _ in pairs}
+        names = {about: named for about in abouts if (named := _about(about, read)) != about}
+        data = {"versions": rows, "own": own, "of": newest, "pairs": shown}
+        data |= {"questions": len(bot.questions), "names": names}
+        lines = [_told(row, read, names) for row in rows[-SHOWN:]] or [say("page_none_asked", read)]
+        for one in own[-SHOWN:]:
+            counts = {name: number(one[name], read) for name in ("right", "asked")}
+            lines.append(say("page_own_count", read, version=version(one["version"], read), **counts))
+        return ReportSection(lines=[*lines, say("report_ask", read)], data=data)
+
+
+def _about(name: str, read: str) -> str:
+    """What ours differ in, in the reader's language; what an owner's own do, as they have called it."""
+    key = f"about_{name}"
+    return say(key, read) if key in catalogue(ENGLISH) else name
 
 
 def _pairs(questions: Sequence[FixedQuestion]) -> list[tuple[FixedQuestion, FixedQuestion]]:
@@ -136,10 +144,10 @@ def right(question: FixedQuestion, answer: str) -> bool:
     return any(holds(answer, word) for word in question.right)
 
 
-def _told(row: dict[str, Any]) -> str:
-    about = ", ".join(f"{name} {share:.0%}" for name, share in row["about"].items())
-    longer = f"; in {row['longer']} one answer is more than {_TIMES} times as long" if row["longer"] else ""
-    return (
-        f"{version(row['version'])}  {counted(row['pairs'], 'pair')}; {row['alike']:.0%} of the words are in "
-        f"both answers ({about}){longer}"
-    )
+def _told(row: Mapping[str, Any], read: str, names: Mapping[str, str]) -> str:
+    about = [f"{names.get(name, name)} {percent(share, read)}" for name, share in row["about"].items()]
+    pairs = say("page_pairs_count", read, count=number(row["pairs"], read))
+    alike = say("page_alike", read, share=percent(row["alike"], read))
+    longer = say("page_twice_long", read, count=number(row["longer"], read)) if row["longer"] else ""
+    told = pauses(read, pairs, beside(alike, commas(read, *about), read), longer)
+    return f"{version(row['version'], read)}  {told}"

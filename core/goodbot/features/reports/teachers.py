@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.api.texts import commas, pauses, percent, say
 from goodbot.base.intervals import wilson
-from goodbot.features.reports.telling import ENOUGH, SHOWN, counted, liked, version
+from goodbot.features.reports.telling import ENOUGH, SHOWN, liked, number, version
 
 _HALF = 0.5
 
@@ -51,25 +52,7 @@ class Teachers(ReportPart):
         ]
         most = self._most(people[0]["person"], people[0]["share"]) if people else None
         data = {"version": bot.live, "answers": self._answers, "people": people, "most": most}
-        if not bot.live:
-            return ReportSection(lines=["The base model answers: nobody has taught it."], data=data)
-        lines = [
-            f"  {one['share']:4.0%}  {_name(one['person'])}, {counted(one['answers'], 'answer')}; "
-            f"of all that they rated {liked(one['good'], one['rated'])}"
-            for one in people[:SHOWN]
-        ]
-        if len(people) > SHOWN:
-            lines.append(f"  … and {counted(len(people) - SHOWN, 'more person', 'more people')}")
-        if most:
-            lines.append(
-                f"{_name(most['person'])} has taught more than half: {most['share']:.0%} "
-                f"({most['low']:.0%} to {most['high']:.0%})."
-            )
-        which = "newest" if bot.more else "stored"
-        first = (
-            f"{version(bot.live)} has learnt from {self._answers:,} of the {bot.answers:,} {which} answers."
-        )
-        return ReportSection(lines=[first, *lines], data=data)
+        return ReportSection(lines=_lines(bot, self._answers, people, most), data=data)
 
     def _most(self, who: str, share: float) -> dict[str, Any] | None:
         """Who has surely taught more than half of it, of several."""
@@ -79,5 +62,30 @@ class Teachers(ReportPart):
         return {"person": who, "share": share, "low": low, "high": high}
 
 
-def _name(rater: str) -> str:
-    return "a judge" if rater.startswith(f"{JUDGE}:") else rater
+def _lines(
+    bot: ReportedBot, taught: int, people: Sequence[Mapping[str, Any]], most: Mapping[str, Any] | None
+) -> list[str]:
+    language = bot.language
+    if not bot.live:
+        return [say("report_nobody", language)]
+    name, answers = version(bot.live, language), number(bot.answers, language)
+    key = "report_of_newest" if bot.more else "report_of_stored"
+    lines = [say(key, language, version=name, learnt=number(taught, language), answers=answers)]
+    lines += [f"  {percent(one['share'], language):>4}  {_told(one, language)}" for one in people[:SHOWN]]
+    if len(people) > SHOWN:
+        more = number(len(people) - SHOWN, language)
+        lines.append(f"  {say('report_more_people', language, count=more)}")
+    if most:
+        shares = {part: percent(most[part], language) for part in ("share", "low", "high")}
+        lines.append(say("page_most_taught", language, who=_name(most["person"], language), **shares))
+    return lines
+
+
+def _told(one: Mapping[str, Any], language: str) -> str:
+    answers = say("page_answers_count", language, count=number(one["answers"], language))
+    rated = say("page_they_rated", language, liked=liked(one["good"], one["rated"], language))
+    return pauses(language, commas(language, _name(one["person"], language), answers), rated)
+
+
+def _name(rater: str, language: str) -> str:
+    return say("page_a_judge", language) if rater.startswith(f"{JUDGE}:") else rater

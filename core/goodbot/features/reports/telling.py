@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the parts of a report say a share, a count and a version."""
+"""How the parts of a report say a share, a count and a version, in their reader's language."""
 
 from __future__ import annotations
 
+from goodbot.api.texts import figure, percent, say
 from goodbot.base.intervals import wilson
 
 ENOUGH = 20
@@ -11,22 +12,24 @@ SHOWN = 10
 """Rows of a table for people; programs get all."""
 
 
-def liked(good: int, rated: int) -> str:
+def liked(good: int, rated: int, language: str) -> str:
     """`liked 70% (61% to 78%) of 120`; of few only how many."""
     if rated < ENOUGH:
-        return f"liked {good} of {rated}"
+        return say("page_liked_few", language, good=good, rated=rated)
     low, high = wilson(good, rated)
-    return f"liked {good / rated:.0%} ({low:.0%} to {high:.0%}) of {rated:,}"
+    shares = {name: percent(share, language) for name, share in (("low", low), ("high", high))}
+    share = percent(good / rated, language)
+    return say("page_liked_share", language, share=share, rated=number(rated, language), **shares)
 
 
-def counted(count: int, one: str, several: str = "") -> str:
-    """`1 answer`, `1,200 answers`."""
-    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+def number(count: int, language: str) -> int | str:
+    """A count for a text: 0 and 1 as they are, which decide its plural; more as the language writes it."""
+    return count if count < 2 else figure(count, language)
 
 
-def version(number: int) -> str:
+def version(number: int, language: str) -> str:
     """`v7`, or `base`."""
-    return f"v{number}" if number else "base"
+    return f"v{number}" if number else say("page_base", language)
 
 
 def short(text: str, most: int = 40) -> str:

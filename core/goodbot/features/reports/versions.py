@@ -6,25 +6,23 @@ from __future__ import annotations
 import statistics
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from goodbot.api.overview import VersionRatings
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
+from goodbot.api.texts import commas, figure, pauses, percent, say, size
 from goodbot.features.reports import chance
-from goodbot.features.reports.kinds import NO_LETTERS, language
+from goodbot.features.reports.kinds import NO_LETTERS, language, named
 from goodbot.features.reports.pairs import right
-from goodbot.features.reports.telling import ENOUGH, counted, liked, version
+from goodbot.features.reports.telling import ENOUGH, liked, number, version
 
 _PEAK = 0.95
 _LANGUAGES = 3
 _SHOWN = 20
 """Versions in the table for people: the newest."""
-_NO_QUESTIONS = (
-    "For right answers, too: put questions of your own into questions.toml, then `goodbot report --pairs`."
-)
 
 
 @dataclass(slots=True)
@@ -60,26 +58,10 @@ class VersionTable(ReportPart):
         rows = [self._row(one, rated.get(one), bot) for one in sorted({*self._of, *rated, *bot.said})]
         peak = _peak(bot)
         apart = _apart([rated[one] for one in (0, *bot.line) if one in rated])
-        lines = [_told(row) for row in rows[-_SHOWN:]] or ["There is no answer yet."]
-        if len(rows) > _SHOWN:
-            lines.insert(0, f"  … and {counted(len(rows) - _SHOWN, 'older version')}")
-        for one in apart:
-            more = "more" if one["share"] > one["before_share"] else "less"
-            lines.append(
-                f"{version(one['version'])} is liked {more} than {version(one['before'])}, "
-                "by more than chance."
-            )
-        if peak:
-            lines.append(
-                f"The highest liked share is {peak['share']:.0%}. {version(peak['version'])} was the first "
-                f"near it (95% of it), and has learnt from {counted(peak['answers'], 'answer')}."
-            )
-        if bot.more:
-            lines.append(f"This is of the newest {bot.answers:,} answers.")
-        data = {"versions": rows, "apart": apart, "peak": peak}
-        if not any(one.right for one in bot.questions):
-            lines.append(_NO_QUESTIONS)
-        return ReportSection(lines=lines, data=data)
+        spoken = {name for row in rows for name in row["languages"]}
+        names = named(spoken, bot.language)
+        data = {"versions": rows, "apart": apart, "peak": peak, "names": names}
+        return ReportSection(lines=_lines(bot, rows, apart, peak, names), data=data)
 
     def _row(self, number: int, rated: VersionRatings | None, bot: ReportedBot) -> dict[str, Any]:
         mine = self._of.get(number, _Version())
@@ -103,26 +85,59 @@ class VersionTable(ReportPart):
         }
 
 
-def _told(row: dict[str, Any]) -> str:
-    parts = [liked(row["good"], row["rated"])]
+def _lines(
+    bot: ReportedBot,
+    rows: Sequence[Mapping[str, Any]],
+    apart: Sequence[Mapping[str, Any]],
+    peak: Mapping[str, Any] | None,
+    names: Mapping[str, str],
+) -> list[str]:
+    read = bot.language
+    lines = [_told(row, read, names) for row in rows[-_SHOWN:]] or [say("report_no_answers", read)]
+    if len(rows) > _SHOWN:
+        lines.insert(0, f"  {say('report_older_versions', read, count=number(len(rows) - _SHOWN, read))}")
+    for one in apart:
+        key = "report_more_liked" if one["share"] > one["before_share"] else "report_less_liked"
+        lines.append(
+            say(key, read, version=version(one["version"], read), before=version(one["before"], read))
+        )
+    if peak:
+        facts = {"version": version(peak["version"], read), "answers": number(peak["answers"], read)}
+        lines.append(say("page_peak", read, share=percent(peak["share"], read), **facts))
+    if bot.more:
+        lines.append(say("report_newest", read, count=number(bot.answers, read)))
+    if not any(one.right for one in bot.questions):
+        lines.append(say("report_no_questions", read))
+    return lines
+
+
+def _told(row: Mapping[str, Any], read: str, names: Mapping[str, str]) -> str:
+    parts = [liked(row["good"], row["rated"], read)]
     if row["stars"] is not None:
-        parts.append(f"{row['stars']:.1f} stars of {row['starred']:,}")
+        stars = figure(row["stars"], read, digits=1)
+        parts.append(say("report_stars", read, stars=stars, count=number(row["starred"], read)))
     if row["answers"]:
-        parts.append(
-            f"{counted(row['answers'], 'answer')}, half of them over {row['median_length']:.0f} characters"
-        )
-    if row["languages"]:
-        parts.append(", ".join(f"{name} {share:.0%}" for name, share in row["languages"].items()))
+        length = figure(row["median_length"], read)
+        parts.append(say("report_half_over", read, count=number(row["answers"], read), length=length))
+    spoken = [f"{names.get(name, name)} {percent(share, read)}" for name, share in row["languages"].items()]
+    parts.append(commas(read, *spoken))
     if row["right"]:
-        parts.append(f"{row['right'][0]} of {row['right'][1]} of your own questions right")
+        right, asked = (figure(count, read) for count in row["right"])
+        parts.append(say("report_own_right", read, right=right, asked=asked))
     if row["seconds"]:
-        parts.append(
-            f"half of the waits up to {row['seconds'][0]:.1f} s, 95% up to {row['seconds'][1]:.1f} s"
-        )
+        half, most = (figure(seconds, read, digits=1) for seconds in row["seconds"])
+        parts.append(say("report_waits", read, half=half, most=most))
     if row["learnt_from"]:
-        memory = f", in {row['memory'] / 1e9:.1f} GB of memory at most" if row["memory"] else ""
-        parts.append(f"learnt from {row['learnt_from']:,}{memory}")
-    return f"{version(row['version'])}{' (answers now)' if row['live'] else ''}  {'; '.join(parts)}"
+        parts.append(_learnt(row, read))
+    name = version(row["version"], read)
+    return f"{say('page_answers_mark', read, version=name) if row['live'] else name}  {pauses(read, *parts)}"
+
+
+def _learnt(row: Mapping[str, Any], read: str) -> str:
+    count = figure(row["learnt_from"], read)
+    if not row["memory"]:
+        return say("report_learnt", read, count=count)
+    return say("report_learnt_memory", read, count=count, size=size(row["memory"], read))
 
 
 def _percentiles(seconds: Sequence[float]) -> tuple[float, float] | None:

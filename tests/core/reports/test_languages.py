@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report in each language: nothing in it is left in English, and programs are told the same as ever."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from goodbot.api.report import FixedQuestion, ReportedAnswer
+from goodbot.api.texts import LANGUAGES, catalogue, say
+from goodbot.features.reports.flags import Flags
+from goodbot.features.reports.groups import Groups
+from goodbot.features.reports.kinds import named
+from goodbot.features.reports.pairs import Pairs
+from goodbot.features.reports.teachers import Teachers
+from goodbot.features.reports.telling import number
+from goodbot.features.reports.versions import VersionTable
+
+from tests.core.reports.made import answers, told
+from tests.core.reports.test_planted import contrarian, german_half
+
+OTHERS = [language for language in LANGUAGES if language != "en"]
+QUESTIONS = [
+    FixedQuestion(text=f"Tell of somebody of {value}.", about="age", value=value, pair=1)
+    for value in ("25", "65")
+]
+SAID = {2: {"Tell of somebody of 25.": "Young.", "Tell of somebody of 65.": "Old."}}
+
+
+def planted() -> list[ReportedAnswer]:
+    """Something for each part to say, with what few answers have."""
+    made = answers(7, 2000, change=german_half)
+    made += [replace(one, id=f"c{one.id}") for one in answers(1, 300, change=contrarian)]
+    made[3] = replace(made[3], answer="See www.example.com now")
+    made[4] = replace(made[4], stars=4.5, seconds=2.5)
+    return made
+
+
+def whole(language: str) -> tuple[str, dict[str, Any]]:
+    """All parts of one report."""
+    changes: dict[str, Any] = {"language": language, "questions": QUESTIONS, "said": SAID}
+    changes |= {"memory": {2: 2**31}}
+    kinds = (Teachers, Groups, VersionTable, Pairs, Flags)
+    parts = {part: told(part(), planted(), **changes) for part in kinds}
+    text = "\n".join(text for text, _ in parts.values())
+    return text, {part.__name__: data for part, (_, data) in parts.items()}
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_nothing_of_it_is_left_in_english(language: str) -> None:
+    text, data = whole(language)
+    mine, english = catalogue(language), catalogue("en")
+    left = [
+        line
+        for key, line in english.items()
+        if isinstance(line, str) and "{" not in line and " " in line and mine[key] != line and line in text
+    ]
+    assert left == []
+    for word in (" of ", " the ", "liked", "answers", "learnt", "English", "German", "undefined", "page_"):
+        assert word not in text.replace("rollback answers", ""), word
+    assert "{" not in text
+    plain = whole("")[1]
+    for part, found in data.items():
+        found.pop("names", None)
+        plain[part].pop("names", None)
+        assert found == plain[part], part
+
+
+def test_in_english_nothing_needs_another_name() -> None:
+    _, data = whole("en")
+    assert data["Groups"]["names"] == {one: {} for one in data["Groups"]["groups"]}
+    assert (data["VersionTable"]["names"], data["Pairs"]["names"]) == ({}, {})
+
+
+def test_a_topic_stays_the_word_that_it_is() -> None:
+    """Though it is also what we call something."""
+    words = ["English", "longer", "none of these"]
+    assert named(words, "de", "topic") == {"none of these": say("group_no_topic", "de")}
+    assert named(words, "de", "length") == {
+        "English": "Englisch",
+        "longer": "länger",
+        "none of these": say("group_no_topic", "de"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("language", "count", "said"),
+    [("en", 1200, "1,200"), ("de", 1200, "1.200"), ("fr", 1200, "1\u00a0200"), ("fr", 1, 1), ("en", 0, 0)],
+)
+def test_a_count_is_written_as_the_language_does(language: str, count: int, said: object) -> None:
+    assert number(count, language) == said
+
+
+@pytest.mark.parametrize(
+    ("language", "count", "said"),
+    [
+        ("en", 1, "Nothing, in 1 rated answer."),
+        ("en", 2000, "Nothing, in 2,000 rated answers."),
+        ("fr", 0, "Rien, dans 0 réponse notée."),
+        ("de", 1, "Nichts, in 1 bewerteten Antwort."),
+        ("ja", 1, "評価済みの回答 1 件に、気になる点はありません。"),
+    ],
+)
+def test_one_is_not_many(language: str, count: int, said: str) -> None:
+    assert say("report_nothing", language, count=number(count, language)) == said
