@@ -32,15 +32,15 @@ COUNTED = "rating|answer|message|day|minute|second|time|note|question|example|ve
 SAME = {
     "de": {
         *("page_asked_in", "page_browser", "page_chat", "page_name", "page_person"),
-        *("page_version_badge", "page_version_head"),
+        *("page_section_plugins", "page_version_badge", "page_version_head"),
     },
-    "es": {"page_base", "page_chat", "page_no"},
+    "es": {"page_base", "page_chat", "page_no", "page_section_plugins"},
     "fr": {
         *("page_base", "page_code", "page_code_of", "page_conversation", "page_conversations"),
         *("page_message", "page_pages", "page_question", "page_version", "page_version_badge"),
-        *("page_version_head", "page_versions"),
+        *("page_section_plugins", "page_version_head", "page_versions"),
     },
-    "pt": {"page_base"},
+    "pt": {"page_base", "page_section_plugins"},
 }
 """Texts that a language has the English word for."""
 NEVER_ONE = {
