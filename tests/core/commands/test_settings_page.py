@@ -202,7 +202,7 @@ async def test_a_list_that_the_page_cannot_write_as_it_was_is_left(
 
 
 async def test_who_reads_another_language_is_told_in_it(tmp_path: Path, unused_tcp_port: int) -> None:
-    sections = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"web": {}}}
+    sections: dict[str, Any] = {"http": HttpConfig(port=unused_tcp_port), "connectors": {"web": {}}}
     (tmp_path / "bot").mkdir()
     (tmp_path / "bot/config.toml").write_text("[serving]\nhistory = 4\n", "utf-8")
     async with open_bot(tmp_path, extra=(goodbot_connectors.web,), sections=sections, terminal=True) as bot:
