@@ -14,6 +14,7 @@
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
+| `POST /api/push` | `{"do": "look", "on" or "off"}`: whether this browser is told without a page (`pushing`) |
 | `/api/ratings`, `/api/taught`, `/api/people`, … | what is in lists, and changed there (`lists`) |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """
@@ -43,6 +44,7 @@ from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.live import Live
+from goodbot_connectors.web.pushing import Pushing
 from goodbot_connectors.web.sessions import BrowserSessions, name
 from goodbot_connectors.web.site import Site
 
@@ -69,12 +71,19 @@ class WebApi:
     """Answers the pages; `take` is what is done with an event."""
 
     def __init__(
-        self, host: ConnectorHost, sessions: BrowserSessions, shelf: ConversationCache, live: Live, take: Take
+        self,
+        host: ConnectorHost,
+        sessions: BrowserSessions,
+        shelf: ConversationCache,
+        live: Live,
+        pushing: Pushing,
+        take: Take,
     ) -> None:
         self._host = host
         self._sessions = sessions
         self._shelf = shelf
         self._live = live
+        self._pushing = pushing
         self._take = take
         self._at_once = AtOnce(AT_ONCE)
 
@@ -98,6 +107,7 @@ class WebApi:
             "/api/logout": self._logout,
             "/api/do": self._do,
             "/api/notes": self._note,
+            "/api/push": self._push,
             **lists.changes(self._host, self._signed_in),
         }
         free = {*site.paths, "/api/live"}  # an open line has a limit of its own
@@ -111,7 +121,7 @@ class WebApi:
         """So many at once for one person: whoever looks for much leaves room for the others."""
 
         async def answered(request: web.Request) -> web.StreamResponse:
-            user = self._sessions.user(request.cookies.get(_cookie(request), ""))
+            user = self._sessions.user(guard.cookie(request))
             with self._at_once.one(user) if user else contextlib.nullcontext():
                 return await handler(request)
 
@@ -123,12 +133,12 @@ class WebApi:
         user = await self._host.log_in(code[:200]) if code else ""
         if not user:
             raise HttpError(401, _USED)
-        before = request.cookies.get(_cookie(request), "")
+        before = guard.cookie(request)
         id_ = await self._sessions.begin(user, instead=before)
         self._live.close(session=name(before))
         response = guard.answer({"user": user})
         response.set_cookie(
-            _cookie(request),
+            guard.cookie_name(request),
             id_,
             max_age=int(self._sessions.seconds),
             httponly=True,
@@ -140,11 +150,11 @@ class WebApi:
 
     async def _logout(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
-        id_ = request.cookies.get(_cookie(request), "")
+        id_ = guard.cookie(request)
         await self._sessions.end(id_)
         self._live.close(session=name(id_))
         response = guard.answer({})
-        response.del_cookie(_cookie(request), path="/", httponly=True, samesite="Strict")
+        response.del_cookie(guard.cookie_name(request), path="/", httponly=True, samesite="Strict")
         return response
 
     async def _me(self, request: web.Request) -> web.StreamResponse:
@@ -241,6 +251,12 @@ class WebApi:
             raise HttpError(400, "That is nothing that goodbot's page would ask: reload the page.")
         return guard.answer(asdict(await self._host.versions(user, *map(int, two))))
 
+    async def _push(self, request: web.Request) -> web.StreamResponse:
+        guard.same_origin(request, self._host.address)
+        user = normalize.user_ref(self._signed_in(request), guard.language(request))
+        body, origin = await guard.body(request), request.headers[hdrs.ORIGIN]
+        return guard.answer(await self._pushing.change(guard.cookie(request), user, body, origin))
+
     async def _do(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
         user = self._signed_in(request)
@@ -248,7 +264,7 @@ class WebApi:
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         guard.same_origin(request, self._host.address)
-        user, id_ = self._signed_in(request), request.cookies.get(_cookie(request), "")
+        user, id_ = self._signed_in(request), guard.cookie(request)
         line = web.WebSocketResponse(heartbeat=_PING_SECONDS, max_msg_size=1024, compress=False)
         line.headers.update(guard.HEADERS)
         await line.prepare(request)
@@ -273,15 +289,9 @@ class WebApi:
 
     def _signed_in(self, request: web.Request) -> str:
         """Who asks. Raises HttpError."""
-        user = self._sessions.user(request.cookies.get(_cookie(request), ""))
+        user = self._sessions.user(guard.cookie(request))
         if not user:
             raise HttpError(401, _SIGN_IN)
         if unquote(request.headers.get(_PAGE_OF, "")) not in ("", user):
             raise HttpError(401, _ANOTHER)
         return user
-
-
-def _cookie(request: web.Request) -> str:
-    """The cookie's name, with the port: browsers send cookies to every port of a host."""
-    _, colon, port = request.host.rpartition(":")
-    return f"goodbot-{port}" if colon and port.isdecimal() else "goodbot"

@@ -35,6 +35,7 @@ from goodbot_connectors.web.config import WebSettings
 from goodbot_connectors.web.entries import FAILED, NEWS, WAITING, YOU, PageConversation, PageEntry
 from goodbot_connectors.web.keeper import Keeper
 from goodbot_connectors.web.live import Live
+from goodbot_connectors.web.pushing import Pushing
 from goodbot_connectors.web.sessions import BrowserSessions
 from goodbot_connectors.web.stream import PageStream
 
@@ -58,7 +59,8 @@ class WebConnector(Connector):
         self._sessions = BrowserSessions(host, settings.session_days)
         self._shelf = ConversationCache(host, settings.keep_days)
         self._live = Live()
-        self._api = WebApi(host, self._sessions, self._shelf, self._live, self._take)
+        self._pushing = Pushing(host, self._sessions, self._live)
+        self._api = WebApi(host, self._sessions, self._shelf, self._live, self._pushing, self._take)
         self._keeper = Keeper(self._shelf, self._live, host.clock)
         self._running = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -80,6 +82,7 @@ class WebConnector(Connector):
             self._tasks = [
                 self.host.spawn(self._live.follow(self.host), "what a training does"),
                 self.host.spawn(self._keeper.loop(), "what is not stored yet"),
+                self.host.spawn(self._pushing.loop(), "who is told while no page is open"),
             ]
             logger.info("web: at %s", self.host.address)
 

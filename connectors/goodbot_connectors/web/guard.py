@@ -99,3 +99,14 @@ def language(request: web.Request) -> str:
     """The first of the browser's languages that there are texts in; browsers put the dearest first."""
     listed = request.headers.get("Accept-Language", "").split(",", 20)[:20]
     return language_of(*(one.partition(";")[0].strip() for one in listed))
+
+
+def cookie(request: web.Request) -> str:
+    """The id of a browser's session. Its cookie's name has the port: browsers send cookies to every port."""
+    return request.cookies.get(cookie_name(request), "")
+
+
+def cookie_name(request: web.Request) -> str:
+    """What the cookie of a session is called."""
+    _, colon, port = request.host.rpartition(":")
+    return f"goodbot-{port}" if colon and port.isdecimal() else "goodbot"

@@ -129,6 +129,10 @@ class Live:
         if not pages:
             self._pages.pop(user, None)
 
+    def is_open(self, session: str) -> bool:
+        """Whether a page of that session is open."""
+        return any(page.session == session for pages in self._pages.values() for page in pages)
+
     def close(self, *, session: str = "", user: str = "") -> None:
         """Let go the pages of one session or of one person; without either all of them."""
         for who, pages in self._pages.items():

@@ -7,16 +7,35 @@ import asyncio
 import hashlib
 import json
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 
 from goodbot.api.connector import ConnectorHost
 
-from goodbot_connectors.kit.fields import as_json, string
+from goodbot_connectors.kit.fields import Json, as_json, string
 
 _SESSIONS = "sessions"
 _DAY = 86_400.0
 _MOST = 50
 """Browsers in which one person is signed in; the oldest is signed out."""
+
+
+_MOST_PUSHED = 10
+"""Of these browsers, those that are told while no page is open (`pushing`)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PushAddress:
+    """Where a browser takes messages while no page is open, and what they are encrypted for."""
+
+    endpoint: str
+    key: str
+    secret: str
+    language: str
+    contact: str
+    """Our own address, which the service is told."""
+    told: float = 0.0
+    """When the last message was taken, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +44,8 @@ class BrowserSession:
 
     user: str
     made: float
+    push: PushAddress | None = None
+    """It is gone with the session, so nobody is told who has signed out or is forgotten."""
 
 
 class BrowserSessions:
@@ -42,7 +63,9 @@ class BrowserSessions:
         now = self._host.clock.now()  # one from later was begun before our clock was set back
         self._known = {
             digest: BrowserSession(
-                user=string(as_json(one), "user"), made=min(_seconds(as_json(one)["made"]), now)
+                user=string(as_json(one), "user"),
+                made=min(_seconds(as_json(one)["made"]), now),
+                push=_push(as_json(as_json(one).get("push"))),
             )
             for digest, one in kept.items()
         }
@@ -67,6 +90,40 @@ class BrowserSessions:
         found = self._known.get(name(id_)) if id_ else None
         return found.user if found and self._holds(found) else ""
 
+    def push(self, id_: str) -> PushAddress | None:
+        """Where this browser takes messages, if its person wants them there."""
+        return self._known[name(id_)].push if self.user(id_) else None
+
+    async def set_push(self, id_: str, push: PushAddress) -> None:
+        """Tell this browser; of too many of one person the oldest is told nothing more. Raises StoreError."""
+        async with self._lock:
+            user, digest = self.user(id_), name(id_)
+            if not user:  # signed out meanwhile
+                return
+            all_ = self.pushed()
+            own = sorted((one.made, d) for d, one in all_.items() if one.user == user and d != digest)
+            gone = {d for _, d in own[: max(0, len(own) - _MOST_PUSHED + 1)]}
+            gone |= {d for d, one in all_.items() if one.push and one.push.endpoint == push.endpoint}
+            told = max((one.push.told for one in all_.values() if one.push and one.user == user), default=0.0)
+            rest = {d: replace(one, push=None) if d in gone else one for d, one in self._known.items()}
+            mine = replace(self._known[digest], push=replace(push, told=told))
+            await self._store({**rest, digest: mine})
+
+    async def change_push(self, changes: Mapping[str, tuple[PushAddress, PushAddress | None]]) -> None:
+        """Put the second in the place of the first, where that is still what a browser has.
+
+        By the name of the session; None: that browser is told nothing more. Raises StoreError.
+        """
+        async with self._lock:
+            known = {d: one for d, one in self._known.items() if d in changes and one.push == changes[d][0]}
+            if known:
+                changed = {d: replace(one, push=changes[d][1]) for d, one in known.items()}
+                await self._store({**self._known, **changed})
+
+    def pushed(self) -> dict[str, BrowserSession]:
+        """The browsers that are told while no page is open, by the name of the session."""
+        return {digest: one for digest, one in self._known.items() if one.push and self._holds(one)}
+
     async def end(self, id_: str) -> None:
         """Sign one browser out. Raises StoreError."""
         async with self._lock:
@@ -89,7 +146,7 @@ class BrowserSessions:
     async def _store(self, sessions: dict[str, BrowserSession]) -> None:
         steady = self._host.steady
         kept = {digest: one for digest, one in sessions.items() if self._holds(one) or not steady}
-        dumped = {digest: {"user": one.user, "made": one.made} for digest, one in kept.items()}
+        dumped = {digest: asdict(one) for digest, one in kept.items()}
         await self._host.set(_SESSIONS, json.dumps(dumped))
         self._known = kept
 
@@ -101,3 +158,10 @@ def name(id_: str) -> str:
 
 def _seconds(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _push(kept: Json) -> PushAddress | None:
+    if not kept:
+        return None
+    texts = {key: string(kept, key) for key in ("endpoint", "key", "secret", "language", "contact")}
+    return PushAddress(**texts, told=_seconds(kept.get("told")))

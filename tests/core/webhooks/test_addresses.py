@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.base.addresses import may_reach
 from goodbot.base.errors import ConfigError
+from goodbot.base.outward import UndeliveredError
 from goodbot.base.proxies import VARIABLES
 from goodbot.config.toml import Where, section
-from goodbot.features.webhooks.addresses import may_reach
 from goodbot.features.webhooks.plugin import Receiver, WebhooksSettings
-from goodbot.features.webhooks.sending import UndeliveredError, post
+from goodbot.features.webhooks.sending import post
 
 from tests.core.webhooks.receiving import Got, receiver
 

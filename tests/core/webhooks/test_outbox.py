@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import ConfigError, StoreError, UsageError
+from goodbot.base.outward import UndeliveredError
 from goodbot.config.secrets import Secrets
 from goodbot.features.webhooks import sending
 from goodbot.features.webhooks.outbox import derived
@@ -238,7 +239,7 @@ async def test_its_command_lists_tests_and_tells_the_key() -> None:
         assert text.endswith(": it answers 500")
         assert data["receivers"][0]["waiting"] == 2
         assert (await made.asked(["key", "crm"]))[0] == key_of("crm")
-        with pytest.raises(sending.UndeliveredError, match="it answers 500"):
+        with pytest.raises(UndeliveredError, match="it answers 500"):
             await made.asked(["test", "crm"])
         assert (await made.asked(["test", "crm"]))[0] == "crm has taken a ping."
         assert got.events[2]["type"] == "ping"

@@ -20,12 +20,13 @@ from goodbot.api.feature import HappenedWanted
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Examined
 from goodbot.base.errors import UsageError
+from goodbot.base.outward import UndeliveredError
 from goodbot.cli import main
 from goodbot.config import Config
 from goodbot.daemon.control import execute
 from goodbot.features.webhooks import plugin
 from goodbot.features.webhooks.plugin import KEY, Receiver
-from goodbot.features.webhooks.sending import UndeliveredError, post, signature
+from goodbot.features.webhooks.sending import post, signature
 from goodbot.store import happened, ledger, messages
 
 from tests.architecture.source import ROOT

@@ -10,6 +10,7 @@ import { listen, ratingKeys, showHelp } from "/files/keys.js";
 import { Live } from "/files/live.js";
 import { Outbox } from "/files/outbox.js";
 import { Queued } from "/files/queued.js";
+import { Push } from "/files/push.js";
 import { Tell } from "/files/tell.js";
 import { say } from "/files/texts.js";
 
@@ -53,6 +54,7 @@ class Inbox {
     await this.load();
     setInterval(() => this.#look(), LOOK_MS);
     new Tell().begin(me.user);
+    new Push().begin();
     const line = { frame: () => null, stale: () => null, state: () => null, signedOut };
     return new Live(line).run();
   }

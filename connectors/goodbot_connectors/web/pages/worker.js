@@ -44,6 +44,13 @@ addEventListener("fetch", (event) => {
   if (event.request.method === "GET" && isShell(url)) event.respondWith(fresh(event.request, url.pathname));
 });
 
+// goodbot says how many answers wait, by the service of this browser's maker (`push.js`). It sends nothing
+// where a page is open; what comes is always shown, since browsers forbid what comes unseen.
+addEventListener("push", (event) => {
+  const { told } = event.data.json();
+  event.waitUntil(self.registration.showNotification(told, { tag: "waiting", icon: "/files/icon-192.png" }));
+});
+
 // A notification is pressed: to the answers, where they are open as they are. No page is led away, for
 // somebody may be writing there.
 addEventListener("notificationclick", (event) => {

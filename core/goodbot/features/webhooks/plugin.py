@@ -7,12 +7,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from goodbot.api.feature import FeatureSpec
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.setup import Check, Examined, Probe, ok, warn
-from goodbot.features.webhooks.addresses import is_literal, may_reach
+from goodbot.base.addresses import require_url
 
 NAME = "webhooks"
 KEY = "GOODBOT_WEBHOOKS_KEY"
@@ -30,20 +29,7 @@ class Receiver:
     words: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            parts = urlsplit(self.url)
-            host, _ = parts.hostname or "", parts.port
-        except ValueError:
-            raise ValueError("url is no address: write it as https://HOST/PATH") from None
-        if not host or parts.scheme not in ("http", "https"):
-            raise ValueError("url must be an address: write it as https://HOST/PATH")
-        if parts.scheme == "http" and not self.local:
-            raise ValueError("url must begin with https://, or set local = true for your own network")
-        if parts.username is not None or parts.password is not None:
-            raise ValueError("url holds a name or a password: take it out; each request is signed instead")
-        if is_literal(host) and not may_reach(host, local=self.local):
-            what = "no request goes there" if self.local else "set local = true if that is your own network"
-            raise ValueError(f"url leads to {host}: {what}")
+        require_url(self.url, local=self.local)
         if not self.events:
             raise ValueError('events is empty: name some of "rating", "training" and "version"')
 

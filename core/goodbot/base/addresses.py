@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
 
 _TRANSLATED = ip_network("64:ff9b::/96")
 """An IPv4 address in it is reached through a gateway (NAT64)."""
@@ -50,6 +51,27 @@ def may_reach(address: str, *, local: bool) -> bool:
         return True
     sixth = isinstance(ip, IPv6Address)
     return ip.is_global and not ip.is_multicast and not (sixth and (ip not in _UNICAST or ip.sixtofour))
+
+
+def require_url(url: str, *, local: bool) -> None:
+    """Raise ValueError, with a sentence about `url`, for what no request may go to, as far as it can be seen.
+
+    What a name leads to is seen once it is connected to (`goodbot.base.outward`).
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("url is no address: write it as https://HOST/PATH") from None
+    if not host or parts.scheme not in ("http", "https"):
+        raise ValueError("url must be an address: write it as https://HOST/PATH")
+    if parts.scheme == "http" and not local:
+        raise ValueError("url must begin with https://, or set local = true for your own network")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("url holds a name or a password: take it out; each request is signed instead")
+    if is_literal(host) and not may_reach(host, local=local):
+        what = "no request goes there" if local else "set local = true if that is your own network"
+        raise ValueError(f"url leads to {host}: {what}")
 
 
 def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
