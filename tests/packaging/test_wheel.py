@@ -32,6 +32,7 @@ EXTRAS = {
     "teams",
     "gguf",
     "encryption",
+    "push",
     "keyring",
     "tensorboard",
     "wandb",

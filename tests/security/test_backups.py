@@ -111,6 +111,7 @@ async def connected(home: Path) -> dict[str, str]:
         home,
         lambda db: codes.put(db, "pair", "telegram", CODE, NOW + 600, "owner"),
         lambda db: inbox.set_value(db, "web", "sessions", json.dumps({SESSION: {"user": "owner"}})),
+        lambda db: inbox.set_value(db, "web", "push key", "CANARY of the key for browsers"),
         lambda db: inbox.set_value(db, "web", "people", "{}"),
         lambda db: inbox.set_value(db, "plugin", "key", "CANARY of a plugin"),
         lambda db: joining.ask(db, "telegram:7", "CANARY of a stranger", NOW),

@@ -14,7 +14,7 @@
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
 | `GET /api/progress` | how far learning is: only what this person may ask the bot for |
 | `GET /api/versions` | all versions, for owners; `first` and `second`: these two compared |
-| `POST /api/push` | `{"do": "look", "on" or "off"}`: whether this browser is told without a page (`pushing`) |
+| `POST /api/push` | `{"do": "look", "on" or "off"}`: whether it is told while no page is open (`pushing`) |
 | `/api/ratings`, `/api/taught`, `/api/people`, … | what is in lists, and changed there (`lists`) |
 | `GET /api/live?after=` | a WebSocket with what happens (`live`) |
 """

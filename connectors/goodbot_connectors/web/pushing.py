@@ -60,6 +60,7 @@ class Pushing:
 
     def __init__(self, host: ConnectorHost, sessions: BrowserSessions, live: Live) -> None:
         self._host, self._sessions, self._live = host, sessions, live
+        self._wanted = asyncio.Event()
         self._making = asyncio.Lock()
         self._few = asyncio.Semaphore(_AT_ONCE)
         self._later: dict[str, tuple[int, float]] = {}
@@ -85,6 +86,7 @@ class Pushing:
         if do == "on" and key and self._host.may_rate(user):
             contact = contact if contact.startswith("https:") else _NOBODY
             await self._sessions.set_push(id_, _address(json, user.language, contact))
+            self._wanted.set()
         elif do == "off" and push:
             await self._sessions.change_push({name(id_): (push, None)})
         elif do not in ("off", "look"):
@@ -94,8 +96,11 @@ class Pushing:
         return {"key": key, "endpoint": now.endpoint if now else "", "words": words}
 
     async def loop(self) -> None:
-        """Look again and again, until cancelled."""
+        """Look again and again while anybody wants it, until cancelled."""
         while True:
+            if not self._sessions.pushed():
+                self._wanted.clear()
+                await self._wanted.wait()
             await self._host.clock.sleep(_LOOK_SECONDS)
             await self.look()
 
@@ -177,13 +182,13 @@ class Pushing:
 
     def _hold(self, digest: str, answer: Answered) -> None:
         """Send nothing there for a while, also where that cannot be stored."""
-        tries, again = self._later.get(digest, (0, 0.0))[0] + 1, answer.retry_after
+        tries, again = self._later.get(digest, (0, 0.0))[0], answer.retry_after
         wait = growing(tries, first=_LOOK_SECONDS, most=_PAUSE)
         if 200 <= answer.status < 300:
-            tries, wait = 0, _PAUSE
+            tries, wait = -1, _PAUSE
         elif again.isascii() and again.isdecimal():
             wait = min(max(wait, float(again)), _PAUSE)
-        self._later[digest] = tries, self._host.clock.monotonic() + wait
+        self._later[digest] = tries + 1, self._host.clock.monotonic() + wait
 
     async def _public(self) -> str:
         """The key that a browser is given; empty where the library is not installed. Raises StoreError."""

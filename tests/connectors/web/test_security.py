@@ -72,7 +72,7 @@ async def status(http: aiohttp.ClientSession, method: str, path: str, **options:
 
 
 @pytest.mark.parametrize("origin", OTHERS)
-@pytest.mark.parametrize("path", ["/api/do", "/api/notes", "/api/login", "/api/logout"])
+@pytest.mark.parametrize("path", ["/api/do", "/api/notes", "/api/login", "/api/logout", "/api/push"])
 async def test_no_other_page_can_do_anything(bot: Scripted, ada: Browser, origin: str, path: str) -> None:
     bot.codes["another"] = "bob"
     body = {**SAY, "code": "another", "do": "delete", "number": "1"}

@@ -2,7 +2,7 @@
 // A message of how many answers wait while no page is open, to this browser, for who wants it: it comes by
 // the service of the browser's maker, which cannot read it.
 
-import { post } from "/files/api.js";
+import { post, Problem } from "/files/api.js";
 import { find } from "/files/dom.js";
 
 export class Push {
@@ -31,8 +31,8 @@ export class Push {
     let said;
     try {
       said = await (this.#on ? this.#end() : this.#ask());
-    } catch {
-      said = this.#words.failed;
+    } catch (problem) {
+      said = problem instanceof Problem ? problem.message : this.#words.failed;
     }
     this.#button.disabled = false;
     this.#draw(said);

@@ -54,7 +54,7 @@ class Inbox {
     await this.load();
     setInterval(() => this.#look(), LOOK_MS);
     new Tell().begin(me.user);
-    new Push().begin();
+    new Push().begin().catch(() => null); // the browser does not have it: nothing is offered
     const line = { frame: () => null, stale: () => null, state: () => null, signedOut };
     return new Live(line).run();
   }
