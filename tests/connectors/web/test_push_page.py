@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,7 +30,10 @@ ANSWERS = """
   const made = (endpoint) => ({
     endpoint,
     toJSON: () => ({ endpoint, expirationTime: null, keys: KEYS }),
-    unsubscribe: async () => { window.asked.push("ended"); sessionStorage.removeItem("endpoint"); return true; },
+    unsubscribe: async () => {
+      window.asked.push("ended");
+      sessionStorage.removeItem("endpoint");
+    },
   });
   PushManager.prototype.getSubscription = async () => {
     const endpoint = sessionStorage.getItem("endpoint");
@@ -88,20 +92,20 @@ async def test_a_browser_that_has_a_new_endpoint_says_so_when_it_comes_back(
 ) -> None:
     await press(eve, ON)
     await eve.sees(OFF)
-    for one in bot.connector._sessions.pushed().values():
-        assert one.push
-        object.__setattr__(one.push, "endpoint", "https://push.example/send/old")
+    sessions = bot.connector._sessions
+    [(digest, one)] = sessions.pushed().items()
+    assert one.push
+    await sessions.change_push({digest: (one.push, replace(one.push, endpoint=f"{ENDPOINT}-old"))})
     await eve.page.reload()
     await eve.sees(OFF)
     await until(lambda: told(bot) == [ENDPOINT])
-    await bot.connector._sessions.end_all()
+    await sessions.end_all()
     await eve.come_back(bot, "eve")
     await eve.page.evaluate(f"sessionStorage.setItem('endpoint', '{ENDPOINT}')")  # tabs have their own
     await eve.page.goto(f"{bot.address}/rate")
     await eve.sees(ON)
-    assert await eve.page.evaluate("window.asked") == ["ended"], (
-        "who signed out is told nothing by the browser"
-    )
+    ended = await eve.page.evaluate("window.asked")
+    assert ended == ["ended"], "the browser listens to nobody any more"
 
 
 async def test_what_the_browser_refuses_is_said_and_nothing_is_kept(eve: Person, bot: Scripted) -> None:
