@@ -165,6 +165,7 @@ class Pushing:
             "Authorization": push_message.signed(own, push.endpoint, now=now, contact=push.contact),
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
+            "User-Agent": "goodbot",
             "TTL": str(_LIVES),
             "Topic": "waiting",  # a later one takes the place of one that has not come yet
         }

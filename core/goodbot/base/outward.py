@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from aiohttp import ClientConnectorError, ClientError, ClientSession, DummyCookieJar, TCPConnector, hdrs
 
-from goodbot import __version__
 from goodbot.base.addresses import may_reach
 from goodbot.base.errors import GoodbotError
 from goodbot.base.proxies import proxy_url
@@ -64,13 +63,7 @@ async def post(
                 ClientSession(
                     connector=connector, cookie_jar=DummyCookieJar(), auto_decompress=False, read_bufsize=4096
                 ) as session,
-                session.post(
-                    url,
-                    data=body,
-                    headers={hdrs.USER_AGENT: f"goodbot/{__version__}", **headers},
-                    proxy=proxy,
-                    allow_redirects=False,
-                ) as answer,
+                session.post(url, data=body, headers=headers, proxy=proxy, allow_redirects=False) as answer,
             ):
                 return Answered(
                     status=answer.status, retry_after=answer.headers.get(hdrs.RETRY_AFTER, "")[:100]

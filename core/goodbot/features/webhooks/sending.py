@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 
+from goodbot import __version__
 from goodbot.base import outward
 from goodbot.base.outward import UndeliveredError
 from goodbot.features.webhooks.plugin import Receiver
@@ -24,7 +25,12 @@ async def post(receiver: Receiver, id_: str, body: bytes, signed: str) -> None:
 
     Of the answer only the status is read.
     """
-    headers = {"Content-Type": "application/json", "Goodbot-Delivery": id_, "Goodbot-Signature": signed}
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"goodbot/{__version__}",
+        "Goodbot-Delivery": id_,
+        "Goodbot-Signature": signed,
+    }
     answer = await outward.post(receiver.url, body, headers, seconds=SECONDS, local=receiver.local)
     status = answer.status
     if 300 <= status < 400:
