@@ -48,6 +48,8 @@ _GONE = (404, 410)
 _LIVES = 43_200
 """Seconds that a service keeps a message for a browser that is off; then its number is old."""
 _AT_ONCE = 8
+_LENGTH = 512
+"""Bytes of each message before it is encrypted."""
 _LONGEST = 1000
 """Characters of an endpoint."""
 _KEY = "push key"
@@ -169,7 +171,8 @@ class Pushing:
             "TTL": str(_LIVES),
             "Topic": "waiting",  # a later one takes the place of one that has not come yet
         }
-        body = push_message.encrypted(json.dumps({"told": told}).encode(), push.key, push.secret)
+        plain = json.dumps({"told": told}).encode().ljust(_LENGTH)  # its length tells nothing of it
+        body = push_message.encrypted(plain, push.key, push.secret)
         try:
             answer = await post(push.endpoint, body, headers, seconds=SECONDS)
         except (UndeliveredError, FatalConnectorError) as error:

@@ -151,6 +151,7 @@ async def test_a_number_comes_encrypted_and_signed_in_the_readers_language(
     assert ada.keys.read(body) == {"told": "5 Antworten warten auf deine Bewertung."}
     assert (headers["Content-Encoding"], headers["TTL"]) == ("aes128gcm", "43200")
     assert headers["Topic"] == "waiting", "a later one takes its place"
+    assert len(body) == 86 + 512 + 1 + 16, "of whatever it says"
     signer, claims = sender(headers)
     assert (signer, claims["aud"]) == (key, service.origin)
     assert bot.clock.now() < claims["exp"] <= bot.clock.now() + DAY
