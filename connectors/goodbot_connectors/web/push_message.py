@@ -41,7 +41,7 @@ def require_keys(key: str, secret: str) -> None:
     """Raise ValueError for what is not the key and the secret of a browser."""
     _public(key)
     if len(_bytes(secret)) != _SECRET:
-        raise ValueError("the secret has another length")
+        raise ValueError(secret)
 
 
 def encrypted(
@@ -108,4 +108,4 @@ def _bytes(text: str) -> bytes:
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error:
-        raise ValueError("that is no base64url") from None
+        raise ValueError(text) from None

@@ -227,7 +227,7 @@ def _address(json: Json, language: str, contact: str) -> PushAddress:
     key, secret = string(keys, "p256dh")[:200], string(keys, "auth")[:200]
     try:
         if len(endpoint) > _LONGEST or not (endpoint.isascii() and endpoint.isprintable()):
-            raise ValueError("that is too long, or no address")
+            raise ValueError(endpoint)
         require_url(endpoint, local=False)
         push_message.require_keys(key, secret)
     except ValueError:

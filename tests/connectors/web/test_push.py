@@ -169,6 +169,7 @@ async def test_it_is_said_once_in_a_day_and_only_of_new_ones(bot: Scripted, serv
         ask(bot, 1)
         await look(bot)
         assert sorted(service.paths) == ["/send/one", "/send/two"]
+        clock(bot).jump(1)
         ask(bot, 3)
         await look(bot, DAY / 2)
         assert len(service.paths) == 2

@@ -14,7 +14,7 @@ export class Push {
   #on = false;
 
   async begin() {
-    const found = "PushManager" in window && "Notification" in window && (await post("/api/push", { do: "look" }).catch(() => null));
+    const found = window.PushManager && window.Notification && (await post("/api/push", { do: "look" }).catch(() => null));
     if (!found?.key) return;
     this.#manager = (await navigator.serviceWorker.ready).pushManager; // never, where there is no worker
     this.#learn(found);
