@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import re
 
+from goodbot.base import in_pieces
+
 SMALL = {sign: sign + 32 for sign in range(ord("A"), ord("Z") + 1)}
 CHANNEL, MESSAGE = "<|channel|>", "<|message|>"
 FINAL = f"{CHANNEL}final{MESSAGE}"
@@ -32,6 +34,11 @@ _SIGNS, _OPENINGS = ("<", "[", "◁"), ("analysis", "Here")
 """First characters of all marks, and words that begin a thought where they begin the text."""
 
 
+def small(text: str) -> str:
+    """The text with the capitals of ASCII as small letters: it stays as long as it is."""
+    return in_pieces.mapped(lambda piece: piece.translate(SMALL), text)
+
+
 def is_plain(text: str) -> bool:
     """Whether nothing in a text can be a mark: most of what is said, which then need not be taken apart."""
     return not any(sign in text for sign in _SIGNS) and not text.lstrip().startswith(_OPENINGS)
@@ -45,7 +52,7 @@ def wrappers(asked: object) -> dict[str, str]:
 
 def tidy(thought: str) -> str:
     """A thought as people read it: without the marks of turns within it."""
-    return _TURNS.sub("\n", thought).strip()
+    return in_pieces.sub(_TURNS, lambda _: "\n", thought).strip()
 
 
 class Ending:
@@ -78,8 +85,8 @@ class Ending:
     def end(self) -> str:
         """What was held back and is no mark."""
         held, self._held = self._held, ""
-        small = held.strip().translate(SMALL)
-        return "" if any(small == end.translate(SMALL) for end in self._ends) else held
+        bare = small(held.strip())
+        return "" if any(bare == end.translate(SMALL) for end in self._ends) else held
 
 
 def begun(text: str, mark: str) -> int:

@@ -2,12 +2,15 @@
 """Keys and tokens that people paste, masked before anything is stored: what is learnt can be said again.
 
 Formats are those that their issuers have published, each known by its first characters. The time is
-linear in the text: what repeats without a bound either ends its pattern or cannot be entered half way.
+linear in the text: what repeats without a bound either ends its pattern or cannot be entered half way. Long
+texts are looked through in pieces, so that others are served meanwhile.
 """
 
 from __future__ import annotations
 
 import re
+
+from goodbot.base import in_pieces
 
 MASKED = "***"
 
@@ -178,16 +181,25 @@ _PREFIXED = {start: _begins(start) + rest for starts, rest in _KINDS for start i
 
 def redact(text: str) -> str:
     """The text with `***` for every key, token and password that can be told by its form."""
-    if "://" not in text and _LONG.search(text) is None:
+    if "://" not in text and in_pieces.search(_LONG, text) is None:
         return text
-    words = " ".join(_KEYLIKE.findall(text))
+    words = " ".join(word for piece in in_pieces.pieces(text) for word in _KEYLIKE.findall(piece))
     for start, pattern in _PREFIXED.items():
         if start in words:
-            text = re.sub(pattern, MASKED, text)
+            text = in_pieces.sub(pattern, _masked, text)
     for sign, pattern in _SHAPES:
-        if sign in text if isinstance(sign, str) else words and sign.search(text):
-            text = re.sub(pattern, rf"\1{MASKED}", text)
+        if sign in text if isinstance(sign, str) else words and in_pieces.search(sign, text):
+            text = in_pieces.sub(pattern, _masked_behind, text)
     return _without_key_files(text) if _BEGIN in text else text
+
+
+def _masked(found: re.Match[str]) -> str:
+    del found
+    return MASKED
+
+
+def _masked_behind(found: re.Match[str]) -> str:
+    return f"{found[1]}{MASKED}"
 
 
 def redact_beginning(text: str, longest: int) -> str:

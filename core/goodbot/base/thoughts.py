@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from goodbot.base import in_pieces
 from goodbot.base.endings import (
     CHANNEL,
     FINAL,
@@ -17,10 +18,10 @@ from goodbot.base.endings import (
     KIND,
     LONGEST,
     MESSAGE,
-    SMALL,
     WRAPPERS,
     Ending,
     begun,
+    small,
     tidy,
     wrappers,
 )
@@ -56,7 +57,7 @@ class ThoughtTags:
 
     def cased(self, text: str) -> str:
         """Tags are tags in capitals, too."""
-        return text.translate(SMALL) if self.opens[:1] == "<" and self.opens[1:2].isalpha() else text
+        return small(text) if self.opens[:1] == "<" and self.opens[1:2].isalpha() else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Splitter:
         """More of the text; what of it can be told apart by now."""
         if self.answering:
             return self._said(piece)
-        self._rest = KIND.sub(rf"\1{MESSAGE}", self._rest + piece)
+        self._rest = in_pieces.sub(KIND, lambda found: f"{found[1]}{MESSAGE}", self._rest + piece)
         found: list[str | Thought] = []
         while not self.answering and self._step(found):
             pass
@@ -164,7 +165,7 @@ class Splitter:
         text = self._rest.lstrip()
         if not text:
             return False
-        low = text[:LONGEST].translate(SMALL)
+        low = small(text[:LONGEST])
         for header, wrapper in self._headers.items():
             if (low if header in WRAPPERS else text).startswith(header):
                 self._rest, self._fresh = text[len(header) :], False
@@ -192,8 +193,7 @@ class Splitter:
         if len(text) > LONGEST:
             return False
         channel = text.startswith(CHANNEL) and MESSAGE not in text and bool(self._headers)
-        low = text.translate(SMALL)
-        known = any(one.startswith(low if one in WRAPPERS else text) for one in self._headers)
+        known = any(one.startswith(small(text) if one in WRAPPERS else text) for one in self._headers)
         return channel or known or any(marks.may_begin(text) for marks in self._marks)
 
     def _stands_in(self, wrapper: str) -> None:
@@ -278,18 +278,18 @@ def orphan(text: str, marks: Sequence[ThoughtTags] = KNOWN) -> ThoughtTags | Non
     Behind other words follows, at once, only what no document has as a tag: an answer that tells of such a
     mark puts it in quotes or behind a blank, and other tags end lines of XML.
     """
-    low = text.lower()
+    low = in_pieces.mapped(str.lower, text)
     for one in marks:
         if one.closes.lower() not in low:
             continue
         end = re.escape(one.closes)
         behind = rf"|(?<=[^\s\"'`“‘(>]){end}" if one.closes == "</think>" or one.closes[:2] != "</" else ""
-        found = re.search(rf"(?im)(?:^[ \t]*{end}{behind})[ \t]*$", text) if one.sure else None
+        found = in_pieces.search(rf"(?im)(?:^[ \t]*{end}{behind})[ \t]*$", text) if one.sure else None
         if found is None:
             continue
         before, tag = text[: found.start()], one.opens[:1] == "<" and one.opens[-1:] == ">"
         begin = rf"{re.escape(one.opens[:-1])}[\s>]" if tag else re.escape(one.opens)  # with attributes, too
-        if not re.search(begin, before, re.IGNORECASE) and before.count("```") % 2 == 0 and before.strip():
+        if not in_pieces.search(f"(?i){begin}", before) and before.count("```") % 2 == 0 and before.strip():
             return one
     return None
 
