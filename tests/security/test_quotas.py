@@ -208,3 +208,28 @@ async def test_s7_one_that_cannot_be_stored_takes_no_number_of_those_sent_with_i
             with pytest.raises(StoreError):
                 await one(bot, rated, bad)
         assert (await one(bot, rated)).outcome is Outcome.ACCEPTED
+
+
+def test_s7_a_program_spends_ten_times_as_much_as_one_person_and_no_more(tmp_path: Path) -> None:
+    """With what it said for itself it was eleven times as much."""
+    quotas = limits.Quotas(ServingConfig(ratings_per_day=4), tmp_path, VirtualClock())
+
+    def taken(name: str, *, back: bool = False) -> int:
+        return sum(quotas.too_many("api:ci", speaks_for=name, back=back) is None for _ in range(10))
+
+    names = [f"somebody-{number}" for number in range(2 * limits.PEOPLE_AT_ONCE)]
+    for back in (False, True):
+        assert taken("", back=back) == 4
+        assert sum(taken(name, back=back) for name in names) == 4 * limits.PEOPLE_AT_ONCE - 4
+        assert taken("", back=back) == 0
+    assert quotas.too_many("api:other") is None
+
+
+def test_s7_what_is_refused_of_all_takes_nothing_from_who_said_it(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    quotas = limits.Quotas(ServingConfig(ratings_per_day=2), tmp_path, clock)
+    for number in range(2 * limits.PEOPLE_AT_ONCE):
+        assert quotas.too_many("api:ci", speaks_for=f"somebody-{number}") is None
+    assert quotas.too_many("api:ci", speaks_for="ada")
+    clock.advance(86_400 / limits.PEOPLE_AT_ONCE)  # two of all came back
+    assert [quotas.too_many("api:ci", speaks_for="ada") for _ in range(2)] == [None, None]

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import StoreError
-from goodbot.base.redact import redact
+from goodbot.base.redact import redact, redact_beginning
 
 from goodbot_connectors.claude_code.transcript import TranscriptTurn
 from goodbot_connectors.kit.fields import Json, as_json, items, string
@@ -100,8 +100,8 @@ class Session:
     def answered(self, prompt_id: str, prompt: str, answer: SessionAnswer) -> None:
         """It was kept."""
         known = self._ended(prompt_id)
-        known.text = redact(prompt)[:_KEPT]  # before the cut: half a key is not known for one
-        answer.text = redact(answer.text)[:_KEPT]
+        known.text = redact_beginning(prompt, _KEPT)
+        answer.text = redact_beginning(answer.text, _KEPT)
         if all(one.event_id != answer.event_id for one in known.answers):
             known.answers.append(answer)
 

@@ -76,7 +76,7 @@ class RateLimit:
 
 
 class _Numbers:
-    """How many a day: of a person, of each whom a program speaks for, and of all of these together."""
+    """How many a day: of a person, of each whom a program speaks for, and of the program with all of these."""
 
     def __init__(self, most: int, clock: Clock, note: Callable[[Undo], None]) -> None:
         self._most = most
@@ -86,12 +86,14 @@ class _Numbers:
 
     def refuse(self, person: str, speaks_for: str) -> int:
         """The number that is reached; 0: one more counts."""
-        if not speaks_for:
-            return 0 if self._own.allow(person) else self._most
-        # One of them who says too much takes nothing from the others.
-        if not self._each.allow(f"{person}\0{speaks_for}"):
+        counted, who = (self._each, f"{person}\0{speaks_for}") if speaks_for else (self._own, person)
+        # Only what is taken counts: one of them who says too much takes nothing from the others.
+        if counted.left(who) < 1:
             return self._most
-        return 0 if self._all.allow(person) else PEOPLE_AT_ONCE * self._most
+        if not self._all.allow(person):
+            return PEOPLE_AT_ONCE * self._most
+        counted.allow(who)
+        return 0
 
 
 class Quotas:

@@ -18,6 +18,8 @@ from goodbot.api.turns import Turn, turn_id
 from goodbot.store import codec
 from goodbot.store.query import fetch
 
+_WORDS = 20_000
+"""Of an answer, by which it is told from other answers of the same trace."""
 _LOOKED_AT = 100
 """Captures of one trace, the newest: an agent's turn is many calls under one name."""
 
@@ -147,8 +149,9 @@ async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool)
 
 
 def _hash(answer: str) -> str:
-    """Of the words alone: connectors see different white space around them."""
-    return hashlib.sha256(" ".join(answer.split()).encode()).hexdigest()[:16]
+    """Of the first words alone: connectors see different white space around them, and others wait."""
+    words = answer.split(maxsplit=_WORDS)[:_WORDS]
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
 
 
 async def reported(db: aiosqlite.Connection, user: UserRef, turn: str) -> bool:

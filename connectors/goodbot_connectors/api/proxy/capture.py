@@ -55,9 +55,9 @@ class Capture:
         order = self._connector.order()
         return turn_id(Event(event_id=call.event_id, order=order, user=user, channel=channel))
 
-    def session(self, call: ProxyRequest, asked: ChatRequest) -> ProxySession:
+    async def session(self, call: ProxyRequest, asked: ChatRequest) -> ProxySession:
         """The conversation that it belongs to."""
-        return self._sessions.of(call.client.name, call.headers, asked, call.event_id)
+        return await self._sessions.of(call.client.name, call.headers, asked, call.event_id)
 
     async def keep(
         self,
@@ -79,7 +79,6 @@ class Capture:
         """
         if not self._on or not asked.messages or said.finish in ("", *BROKEN_OFF):
             return ""
-        self._sessions.answered(call.client.name, session, asked, said)
         client, turn = call.client.name, self.turn(call)
         event = CaptureEvent(
             event_id=call.event_id,
@@ -108,6 +107,8 @@ class Capture:
         except GoodbotError as error:  # the program has its answer all the same
             logger.error("an answer was not kept: %s", error, extra={"turn": turn})
             return ""
+        finally:  # not before it: who hangs up meanwhile leaves an answer that is kept
+            await self._sessions.answered(client, session, asked, said)
         if receipt.outcome is not Outcome.ACCEPTED:
             logger.warning(
                 "an answer was not kept (%s): %s", receipt.outcome, receipt.text, extra={"turn": turn}

@@ -171,7 +171,8 @@ class Proxy:
                 return ""
             done = True
             asked = await asyncio.to_thread(lambda: read_request(_again(body, encoding)))
-            return await self._capture.keep(call, self._capture.session(call, asked), asked, said)
+            session = await self._capture.session(call, asked)
+            return await self._capture.keep(call, session, asked, said)
 
         return await relay(request, response, listener=listener, turn=turn, heard=heard)
 

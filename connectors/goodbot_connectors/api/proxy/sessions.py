@@ -2,15 +2,17 @@
 """Which conversation a request belongs to, and which model call it is for other connectors.
 
 A program that names its session is believed. Of others the session is the one whose last answer the
-request goes on from: every transcript is hashed message by message, which is linear in its length.
+request goes on from: every transcript is hashed message by message, which is linear in its length. It is
+done in a thread: a transcript has megabytes, and others wait.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +60,15 @@ class ProxySessions:
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, client: str, headers: Mapping[str, str], asked: ChatRequest, otherwise: str) -> ProxySession:
+    async def of(
+        self, client: str, headers: Mapping[str, str], asked: ChatRequest, otherwise: str
+    ) -> ProxySession:
         """The session of a request; a new one is called `otherwise` where its program does not name it."""
+        named = _named(headers)
+        digests = () if named else await asyncio.to_thread(_digests, asked.messages)
         now = self._clock.monotonic()
         self._expire(now)
-        named = _named(headers)
-        id_ = named or self._followed(client, asked.messages) or otherwise
+        id_ = named or self._followed(client, digests) or otherwise
         session = self._known.pop((client, id_), None)
         if session is None:
             session = ProxySession(id=id_, named=bool(named), seen=now)
@@ -73,18 +78,18 @@ class ProxySessions:
             self._known.popitem(last=False)
         return session
 
-    def answered(self, client: str, session: ProxySession, asked: ChatRequest, said: ChatResponse) -> None:
+    async def answered(
+        self, client: str, session: ProxySession, asked: ChatRequest, said: ChatResponse
+    ) -> None:
         """Remember an answer, so that what goes on from it is known again."""
-        calls = [_called(one.name, one.arguments) for one in said.calls]
-        message: Message = {"role": "assistant", "content": unthought(said.text), "calls": calls}
-        *_, last = _digests([*asked.messages, message])
-        self._answers[client, last] = session.id
+        digest = await asyncio.to_thread(_digest, asked, said)
+        self._answers[client, digest] = session.id
         while len(self._answers) > _MOST_ANSWERS:
             self._answers.popitem(last=False)
 
-    def _followed(self, client: str, messages: Sequence[Message]) -> str:
-        """The session whose answer is the last one that we know in this transcript."""
-        for digest in reversed(list(_digests(messages))):
+    def _followed(self, client: str, digests: Sequence[bytes]) -> str:
+        """The session whose answer is the last one that we know of these."""
+        for digest in reversed(digests):
             id_ = self._answers.get((client, digest), "")
             if id_ and (client, id_) in self._known:
                 return id_
@@ -129,10 +134,17 @@ def _named(headers: Mapping[str, str]) -> str:
     return found
 
 
-def _digests(messages: Sequence[Message]) -> Iterator[bytes]:
+def _digest(asked: ChatRequest, said: ChatResponse) -> bytes:
+    """A hash of the transcript that ends with this answer."""
+    calls = [_called(one.name, one.arguments) for one in said.calls]
+    message: Message = {"role": "assistant", "content": unthought(said.text), "calls": calls}
+    return _digests([*asked.messages, message])[-1]
+
+
+def _digests(messages: Sequence[Message]) -> Sequence[bytes]:
     """A hash of the transcript up to each answer in it. What the program itself says is left out: it may
     change from one request to the next, like a clock."""
-    chain = hashlib.blake2b(digest_size=16)
+    chain, found = hashlib.blake2b(digest_size=16), list[bytes]()
     for message in messages:
         role = message["role"]
         if role == "system":
@@ -141,10 +153,13 @@ def _digests(messages: Sequence[Message]) -> Iterator[bytes]:
             _called(string(what, "name"), string(what, "arguments"))
             for what in (sub(call, "function") for call in objects(message.get("tool_calls")))
         ]
-        text = json.dumps([role, str(message["content"]).strip(), calls])
-        chain.update(text.encode())
+        text = str(message["content"]).strip()
+        # With its length before it no text reads as another and what follows it.
+        chain.update(json.dumps([role, len(text), calls]).encode())
+        chain.update(text.encode("utf-8", "surrogatepass"))
         if role == "assistant":
-            yield chain.digest()
+            found.append(chain.digest())
+    return found
 
 
 def _called(name: str, arguments: str) -> list[Any]:

@@ -46,66 +46,66 @@ def sessions_of(seconds: float = 60.0) -> tuple[ProxySessions, VirtualClock]:
         {"session_id": "s1", "x-session-id": "other"},
     ],
 )
-def test_a_program_that_names_its_session_is_believed(headers: dict[str, str]) -> None:
+async def test_a_program_that_names_its_session_is_believed(headers: dict[str, str]) -> None:
     known, _ = sessions_of()
-    found = known.of("ada", headers, asked(), "new")
+    found = await known.of("ada", headers, asked(), "new")
     assert (found.id, found.named) == ("s1", True)
-    assert known.of("ada", headers, asked(), "other") is found
-    assert known.of("bob", headers, asked(), "other") is not found  # each client has its own
+    assert await known.of("ada", headers, asked(), "other") is found
+    assert await known.of("bob", headers, asked(), "other") is not found  # each client has its own
 
 
-def test_a_session_is_what_goes_on_from_its_last_answer() -> None:
+async def test_a_session_is_what_goes_on_from_its_last_answer() -> None:
     known, _ = sessions_of()
-    first = known.of("ada", {}, asked(SYSTEM, HELLO), "one")
-    known.answered("ada", first, asked(SYSTEM, HELLO), SAID)
+    first = await known.of("ada", {}, asked(SYSTEM, HELLO), "one")
+    await known.answered("ada", first, asked(SYSTEM, HELLO), SAID)
     other = {**SYSTEM, "content": "It is 10:05."}  # what the program says changes all the time
     answer = {"role": "assistant", "content": [{"type": "text", "text": "Hi! "}]}
     more = asked(other, HELLO, answer, {"role": "user", "content": "More"})
-    assert known.of("ada", {}, more, "two").id == "one"
-    assert known.of("bob", {}, more, "three").id == "three"
+    assert (await known.of("ada", {}, more, "two")).id == "one"
+    assert (await known.of("bob", {}, more, "three")).id == "three"
     changed = asked(HELLO, {**answer, "content": "Ho!"}, HELLO)
-    assert known.of("ada", {}, changed, "four").id == "four"
-    assert known.of("ada", {}, asked(SYSTEM, HELLO), "five").id == "five"  # begins like the first
+    assert (await known.of("ada", {}, changed, "four")).id == "four"
+    assert (await known.of("ada", {}, asked(SYSTEM, HELLO), "five")).id == "five"  # begins like the first
 
 
-def test_an_answer_that_calls_a_tool_is_known_however_its_arguments_are_spaced() -> None:
+async def test_an_answer_that_calls_a_tool_is_known_however_its_arguments_are_spaced() -> None:
     known, _ = sessions_of()
-    first = known.of("ada", {}, asked(), "one")
+    first = await known.of("ada", {}, asked(), "one")
     call = ToolCall(id="c", name="add", arguments='{"a": 1,  "b":2}')
-    known.answered("ada", first, asked(), said_by("", call))
+    await known.answered("ada", first, asked(), said_by("", call))
     again = {"id": "c", "type": "function", "function": {"name": "add", "arguments": '{"a":1,"b":2}'}}
     answer = {"role": "assistant", "content": None, "tool_calls": [again]}
     result = {"role": "tool", "tool_call_id": "c", "content": "3"}
-    assert known.of("ada", {}, asked(HELLO, answer, result), "two").id == "one"
+    assert (await known.of("ada", {}, asked(HELLO, answer, result), "two")).id == "one"
 
 
-def test_the_last_turn_of_a_session_is_over_with_it() -> None:
+async def test_the_last_turn_of_a_session_is_over_with_it() -> None:
     known, clock = sessions_of(seconds=60.0)
-    first = known.of("ada", {}, asked(), "one")
-    known.answered("ada", first, asked(), SAID)
+    first = await known.of("ada", {}, asked(), "one")
+    await known.answered("ada", first, asked(), SAID)
     more = asked(HELLO, {"role": "assistant", "content": "Hi!"}, HELLO)
     clock.advance(59.0)
-    assert known.of("ada", {}, more, "two").id == "one"
+    assert (await known.of("ada", {}, more, "two")).id == "one"
     clock.advance(61.0)
-    assert known.of("ada", {}, more, "three").id == "three"
+    assert (await known.of("ada", {}, more, "three")).id == "three"
     assert len(known) == 1
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "_MOST_SESSIONS", 10)
     monkeypatch.setattr(sessions, "_MOST_ANSWERS", 20)
     known, _ = sessions_of()
     for number in range(100):
         one = asked({"role": "user", "content": f"{number}"})
-        known.answered("ada", known.of("ada", {}, one, f"s{number}"), one, SAID)
+        await known.answered("ada", await known.of("ada", {}, one, f"s{number}"), one, SAID)
     assert len(known) == 10
     assert len(known._answers) == 20  # pyright: ignore[reportPrivateUsage]
 
 
-def test_foreign_names_are_bounded() -> None:
+async def test_foreign_names_are_bounded() -> None:
     known, _ = sessions_of()
     for name in ("x" * 10_000, "a\x1b[2J"):
-        assert len(known.of("ada", {"session_id": name}, asked(), "n").id) == 32
+        assert len((await known.of("ada", {"session_id": name}, asked(), "n")).id) == 32
 
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -92,7 +92,7 @@ class OwnDoor:
         wishes.check(body, asked)
         if not asked.whole:
             raise HttpError(400, "goodbot keeps no responses: send the whole conversation in one input.")
-        session = self._capture.session(call, asked)
+        session = await self._capture.session(call, asked)
         question = await self._question(call, session, asked)
         about = ResponseHead(
             id=call.event_id.rpartition(":")[2],
