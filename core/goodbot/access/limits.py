@@ -76,7 +76,7 @@ class RateLimit:
 
 
 class _Numbers:
-    """How many a day: of a person, of each whom a program speaks for, and of the program with all of these."""
+    """How many a day: of a person, of each whom a program speaks for, and of it with all of these."""
 
     def __init__(self, most: int, clock: Clock, note: Callable[[Undo], None]) -> None:
         self._most = most
