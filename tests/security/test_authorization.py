@@ -402,11 +402,13 @@ async def test_s7_a_crowd_of_strangers_leaves_no_more_rows_than_one(tmp_path: Pa
         assert all("loopback:" not in entry.detail for entry in entries)
         assert await rows(bot.store, "SELECT * FROM aliases") == []
         assert whole
+        assert "people who may not talk tried commands of owners 8 times" in await bot.command("status")
         await bot.command("pause", user="talker")
         await bot.command("pause", "loopback:1-1")
         entries, whole = await bot.store.read(settings.audit)
         assert [entry.action for entry in entries[2:]] == ["pause"] * 2, "whom the bot knows is told apart"
         assert whole
+        assert (await bot.status())["strangers"] == 8
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,8 @@ class Quotas:
         self._bytes = RateLimit(self._megabytes * _MEGABYTE, clock, _DAY, note)
         self._given = _Numbers(config.ratings_per_day, clock, note)
         self._taken_back = _Numbers(config.ratings_per_day, clock, note)
+        self.strangers = 0
+        """How often people who may not even talk have tried commands of owners: that leaves no rows."""
         self._home = home
         self._undo: list[Undo] | None = None
 

@@ -32,12 +32,14 @@ async def audit(call: Call, action: str, detail: Mapping[str, Any]) -> None:
     """Append a row for a command that was done or refused.
 
     Of what somebody is refused, one row a command and day is kept; of what all strangers are refused
-    together, likewise, without a word of theirs: accounts are free, and nobody ever deletes a row.
+    together, likewise, without a word of theirs: accounts are free, and nobody ever deletes a row. How
+    often they tried is counted (`status`).
     """
     s, event, now = call.services, call.event, call.services.clock.now()
     private = event.channel.kind is not ChannelKind.SHARED
     refused = detail.get("refused") == NOT_ALLOWED
     strange = refused and not s.authorization.may(event.user, Grant.TALK)
+    s.quotas.strangers += strange
 
     async def operation(db: aiosqlite.Connection) -> None:
         actor = STRANGERS if strange else await name(db, call, person(event.user))

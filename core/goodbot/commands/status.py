@@ -90,6 +90,7 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         clock=[_clock(title, ahead, language) for title, ahead in s.connectors.time.ahead.items()],
         store=s.store.trouble or "ok",
         **_http(s, language),
+        strangers=s.quotas.strangers,
         disk=clause(words(s.quotas.no_reserve(), language=language), small=True),
         set_aside=[asdict(one) for one in set_aside],
         reward=s.config.training.reward,
