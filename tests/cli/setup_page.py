@@ -99,6 +99,13 @@ class SetupProgram:
         return self.ends(signal.SIGINT)
 
 
+class OpenedPage(SetupProgram):
+    """The page of a set-up that runs in the test itself, at this address."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+
 class SetupTab:
     """A tab that has opened the page: what it shows, and what is answered there."""
 

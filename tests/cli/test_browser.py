@@ -18,6 +18,7 @@ from goodbot.base import desktop
 from goodbot.base.own_page import CONTENT_POLICY
 from goodbot.cli import init, parser
 from goodbot.cli.browser import command
+from goodbot.cli.browser.serving import served
 from goodbot.cli.browser.site import WORDS
 from goodbot.cli.browser.stage import PageAnswer, Stage
 from goodbot.cli.setup.draft import Draft
@@ -25,7 +26,7 @@ from goodbot.cli.setup.flow import STEPS
 
 from tests.cli.program import Bot, need_backend, until
 from tests.cli.setting_up import call, configured, tokens
-from tests.cli.setup_page import SetupProgram, SetupTab, left_behind
+from tests.cli.setup_page import OpenedPage, SetupProgram, SetupTab, left_behind
 from tests.connectors.telegram.peer import SECRET, serve
 from tests.support import patience, require
 
@@ -167,6 +168,39 @@ def test_b10_a_key_that_was_lost_on_its_way_is_given_anew(program: SetupProgram)
     assert program.ask("/api/screen", headers=lost.key)[0] == 401, "one key is good"
     assert tab.asked()["step"] == 1
     assert program.ask("/api/begin", {"code": program.code})[0] == 409, "and now it has arrived"
+
+
+def test_b10_where_the_page_is_gone_the_terminal_shows_another_way_in(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tab was closed, say: nobody got in again, and nobody was told."""
+    monkeypatch.setattr("goodbot.cli.browser.stage._SILENT_SECONDS", 0.05)
+    stage = Stage()
+    with served(stage) as page, ThreadPoolExecutor(1) as wizard:
+        first = OpenedPage(page.address)
+        stage.silent = lambda: command.show_again(page)
+        asked = wizard.submit(stage.ask, {"kind": "text"})
+        try:
+            until(lambda: stage.view()["asked"])
+            gone = SetupTab(first)
+            assert not page.renew(), "until a key was shown the link itself is good"
+            number = gone.asked()["asked"]["number"]
+            until(lambda: page.address != first.address)
+            again = OpenedPage(page.address)
+            assert first.ask("/api/begin", {"code": first.code})[0] == 409, "each is good once"
+            assert gone.look()["asked"], "it may come back, as long as nobody has come by the other way"
+            tab = SetupTab(again)
+            assert tab.asked()["asked"]["number"] == number
+            assert first.ask("/api/screen", headers=gone.key)[0] == 401
+            assert first.ask("/api/answer", {"number": number, "do": "leave"}, gone.key)[0] == 401
+            assert again.ask("/api/begin", {"code": again.code})[0] == 409
+            tab.answer("mine")
+            assert asked.result(patience(30)) == PageAnswer(do="answer", value="mine")
+        finally:
+            stage.take(stage.view()["number"], PageAnswer(do="leave"))
+    told = capsys.readouterr().out
+    assert told.count(again.address) == 1, "once for each that is used up"
+    assert "If it is closed, open this; it works once" in told
 
 
 def test_a_number_of_thousands_of_digits_is_no_choice(program: SetupProgram) -> None:

@@ -20,7 +20,7 @@ from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import init, web
 from goodbot.cli.browser.dialogue import PageDialogue
-from goodbot.cli.browser.serving import HOST, served
+from goodbot.cli.browser.serving import HOST, SetupPage, served
 from goodbot.cli.browser.stage import Stage
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft
@@ -33,6 +33,7 @@ If you sit at another computer, type this in a second terminal there, and open t
 
   ssh -N -L {port}:{host}:{port} NAME@SERVER"""
 _TO_OPEN = "Open this in a browser of this computer to set goodbot up; it works once:"
+_SILENT = "The page has not been seen for a while. If it is closed, open this; it works once:"
 _ENDS = "Ctrl-C ends it. Settings are written after the last question."
 
 
@@ -55,8 +56,9 @@ def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     if arguments.yes or arguments.json:
         raise UsageError("--browser is for a person: leave --yes and --json away")
     given, stage = init.given(arguments), Stage()
-    with served(stage) as address, _folder() as folder:
-        came = _comes(stage, address, Path(folder))
+    with served(stage) as page, _folder() as folder:
+        stage.silent = lambda: show_again(page)
+        came = _comes(stage, page.address, Path(folder))
         settled = settle(stage, arguments, draft, given) if came else None
     dialogue = Dialogue({}, asks=False, out=sys.stdout)
     if settled is None:
@@ -95,6 +97,12 @@ def open_page(address: str, folder: Path) -> None:
     if here:  # some browsers come back only when they are closed
         page = folder / "setup.html"
         threading.Thread(target=_show, args=(address, page), name="browser", daemon=True).start()
+
+
+def show_again(page: SetupPage) -> None:
+    """Where the page was there and is not seen any more: another way to it, once for each that is used."""
+    if page.renew():
+        say(f"\n{_SILENT}\n\n  {page.address}", flush=True)
 
 
 def _show(address: str, page: Path) -> None:

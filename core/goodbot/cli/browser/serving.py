@@ -8,6 +8,8 @@ import contextlib
 import threading
 from collections.abc import Generator
 from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
 
 from goodbot.cli.browser.site import SetupSite
 from goodbot.cli.browser.stage import Stage
@@ -17,11 +19,34 @@ from goodbot.daemon.http.routes import application
 from goodbot.daemon.http.server import HttpServer
 
 HOST = "127.0.0.1"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetupPage:
+    """Where the page is. Its methods are for other threads than the one that answers it."""
+
+    site: SetupSite
+    port: int
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def address(self) -> str:
+        """What opens it, once."""
+        return f"http://{HOST}:{self.port}/#{self.site.code}"
+
+    def renew(self) -> bool:
+        """As `SetupSite.renew`."""
+
+        async def renewed() -> bool:
+            return self.site.renew()
+
+        return _done(asyncio.run_coroutine_threadsafe(renewed(), self.loop))
 
 
 @contextlib.contextmanager
-def served(stage: Stage) -> Generator[str]:
-    """The address that opens the page, once, until the end of the block. Raises ConfigError."""
+def served(stage: Stage) -> Generator[SetupPage]:
+    """The page, until the end of the block. Raises ConfigError."""
     site = SetupSite(stage)
     server = HttpServer(HttpConfig(host=HOST), starting)
     loop = asyncio.new_event_loop()
@@ -29,7 +54,7 @@ def served(stage: Stage) -> Generator[str]:
     thread.start()
     try:
         _done(asyncio.run_coroutine_threadsafe(_start(server, site), loop))
-        yield f"http://{HOST}:{server.port}/#{site.code}"
+        yield SetupPage(site=site, port=server.port, loop=loop)
     finally:
         _done(asyncio.run_coroutine_threadsafe(_stop(server), loop))
         loop.call_soon_threadsafe(loop.stop)
@@ -55,5 +80,5 @@ async def _stop(server: HttpServer) -> None:
     await asyncio.gather(*left, return_exceptions=True)
 
 
-def _done(future: Future[None]) -> None:
-    future.result()
+def _done(future: Future[T]) -> T:
+    return future.result()

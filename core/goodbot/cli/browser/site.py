@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page, and what it may ask: opened once by the code in its address, then by the key that it got.
 
-An answer can be lost on its way: the code gives another key until one of them is shown.
+An answer can be lost on its way: the code gives another key until one of them is shown. A page can be lost
+later: then the terminal shows another code, and its key takes the place of the one before.
 
 Import it only to listen: aiohttp.
 """
@@ -45,12 +46,28 @@ class SetupSite:
         self._stage = stage
         self.code = secrets.token_urlsafe(24)
         """In the address behind a `#`, which browsers do not send; good once."""
+        self._used: list[str] = []
+        """Codes that were good before it."""
         self._key = ""
         """What the page that came with the code shows from then on; empty: none has come."""
         self._shown = False
         """Whether it has shown it: until then nobody knows that it got it."""
+        self._before = ""
+        """The key of the page before, which goes on until the next one is there."""
         folder = resources.files("goodbot.cli.browser") / "pages"
         self._files = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
+
+    def renew(self) -> bool:
+        """Have another code take the place of one that was used; False: nobody has come by the last one yet.
+
+        In the thread in which requests are answered.
+        """
+        if not self._shown:
+            return False
+        self._used.append(self.code)
+        self.code = secrets.token_urlsafe(24)
+        self._before, self._key, self._shown = self._key, "", False
+        return True
 
     def routes(self) -> list[web.AbstractRouteDef]:
         """All that is answered."""
@@ -77,9 +94,10 @@ class SetupSite:
         language = _language(request)
         body = await _body(request)
         code = body.get("code")
-        if not isinstance(code, str) or not _same(code, self.code):
+        used = isinstance(code, str) and any(_same(code, one) for one in self._used)
+        if not isinstance(code, str) or not (used or _same(code, self.code)):
             return _answer({"error": texts.say("setup_page_wrong", language)}, 403)
-        if self._shown:
+        if used or self._shown:
             return _answer({"error": texts.say("setup_page_used", language)}, 409)
         self._key = secrets.token_urlsafe(32)
         self._stage.begin(language)
@@ -108,9 +126,10 @@ class SetupSite:
 
     def _require_key(self, request: web.Request) -> None:
         given = request.headers.get(hdrs.AUTHORIZATION, "")
-        if not self._key or not _same(given, f"Bearer {self._key}"):
+        if self._key and _same(given, f"Bearer {self._key}"):
+            self._shown, self._before = True, ""
+        elif not self._before or not _same(given, f"Bearer {self._before}"):
             raise web.HTTPUnauthorized
-        self._shown = True
 
 
 def _guarded(handler: Handler) -> Handler:

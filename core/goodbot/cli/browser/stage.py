@@ -7,7 +7,7 @@ The wizard waits in its own thread until something is answered; the server looks
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,8 @@ End = Literal["left", "done", "starts", "failed"]
 """How a set-up can end, for its page."""
 _FAREWELL_SECONDS = 5.0
 """So long the page may take to see how it ended: it looks several times a second."""
+_SILENT_SECONDS = 30.0
+"""A page that has not looked for so long is gone, or lies where its browser has it look once a minute."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +44,10 @@ class Stage:
         self._working = ""
         self._end: End | None = None
         self._end_seen = False
+        self._looked = False
+        """Whether the page has looked within the time in which it is expected to."""
+        self.silent: Callable[[], object] = _nothing
+        """Called while something is asked, and the page does not look any more."""
 
     # What the page may do: from the server's thread
 
@@ -54,7 +60,7 @@ class Stage:
     def view(self) -> Mapping[str, Any]:
         """All that the page shows. No answer is in it."""
         with self._changed:
-            self._end_seen = self._end is not None
+            self._end_seen, self._looked = self._end is not None, True
             self._changed.notify_all()
             return {
                 "number": self._number,
@@ -109,11 +115,23 @@ class Stage:
         with self._changed:
             self._change()
             self._asked, self._answers = {**question, "number": self._number}, []
-            self._changed.wait_for(lambda: self._answers)
+            self._looked = True
+        while not self._heard():
+            self.silent()  # without the lock: the page may come back meanwhile
+        with self._changed:
             answer = self._answers.pop()
             self._said = [one for one in self._said if one["stays"]]
             self._change()
             return answer
+
+    def _heard(self) -> bool:
+        """Wait for an answer; False where none came, and the page has not looked for so long."""
+        with self._changed:
+            while not self._changed.wait_for(lambda: self._answers, _SILENT_SECONDS):
+                if not self._looked:
+                    return False
+                self._looked = False
+            return True
 
     def end(self, how: End, said: Sequence[str] = ()) -> None:
         """Say how it ended, and give the page a moment to see it."""
@@ -135,3 +153,7 @@ class Stage:
         self._number += 1
         self._end_seen = False
         self._changed.notify_all()
+
+
+def _nothing() -> None:
+    """While nobody is to be told."""
