@@ -5,6 +5,9 @@ None of them overrules what somebody was told as done meanwhile: it is told as n
 overrule each other's. What people say for themselves (`share`, say) is overruled by themselves alone: a
 platform may tell of newer words while it is still being connected to. Ratings need none of that: each
 was stored when it came in (`CommandRunner.at_once`), and counts where it was said (`store/placing`).
+
+Whoever was forgotten meanwhile, on whichever of their accounts, has said nothing: what waited is not done,
+a rating neither, and no owner's word that was said before it brings them back.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 
 from goodbot.access.authorization import person
 from goodbot.api.events import Event
-from goodbot.store import Store, people, trail
+from goodbot.store import Store, inbox, people, trail
 
 _KINDS = (
     frozenset(
@@ -32,6 +35,8 @@ _OWN = (frozenset(("share",)), frozenset(("link", "unlink")), frozenset(("notes"
 _LOOKED_AT = frozenset(("people", "channels", "adapters", "share", "link", "notes"))
 _LOOKS = frozenset(("list", "show", "diff", "export"))
 """First words with which those change nothing, as without any."""
+_BRINGS_BACK = ("grant", "link")
+"""First words with which `people` gives somebody what `forget` has taken."""
 
 
 class LateCommands:
@@ -39,11 +44,23 @@ class LateCommands:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._left = set[tuple[str, str, str]]()
+        """Those and all others that were left undone."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._own = set[int]()
         """Entries of the trail that they have made themselves."""
         self._said = set[tuple[str, frozenset[str]]]()
         """Who has changed what for themselves, since some of them wait: by account."""
+
+    def left(self, events: Iterable[Event]) -> None:
+        """They were accepted and not done when the last process ended."""
+        self._left |= {key_of(event) for event in events}
+
+    async def forgotten(self, event: Event) -> bool:
+        """Whether who said it was forgotten since it was left undone: `inbox.forget` has emptied it."""
+        if key_of(event) not in self._left:
+            return False
+        return not await self._store.read(lambda db: inbox.is_open(db, event))
 
     def wait(self, events: Iterable[Event], since: int) -> None:
         """They were left undone before the entry `since` of the audit trail."""
@@ -59,7 +76,9 @@ class LateCommands:
         kind = _kind(_KINDS, name)
         if kind is None:
             return False
-        done = await self._store.read(lambda db: trail.done_after(db, since, kind))
+        brings = name == "people" and args[0] in _BRINGS_BACK
+        newer = kind | {"forget"} if brings else kind
+        done = await self._store.read(lambda db: trail.done_after(db, since, newer))
         return any(_changes(action, said.split()) for seq, action, said in done if seq not in self._own)
 
     async def said(self, event: Event, name: str, args: Sequence[str]) -> None:

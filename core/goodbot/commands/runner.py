@@ -63,12 +63,13 @@ class CommandRunner:
         typed = actions.typed(event) if isinstance(event, PressEvent) else event
         assert isinstance(typed, CommandEvent)  # noqa: S101  the dispatcher sorts
         command = find(typed.name)
+        forgotten = await self.late.forgotten(event)
         if command is not None and command.grant is Grant.ADMINISTER:
             # Done at most once: `rollback`, done again after a crash, would go back further.
             interrupted = event.receipt(Outcome.FAILED, because("interrupted"))
             await self._services.store.write(lambda db: inbox.close(db, event, interrupted))
         name = command.name if command else ""
-        overtaken = await self.late.overtaken(event, name, typed.args.split())
+        overtaken = forgotten or await self.late.overtaken(event, name, typed.args.split())
         work = self._not_done(typed) if overtaken else self.execute(typed)
         async with self.late.done(event):
             later = await self._answer(event, command, work)

@@ -114,7 +114,7 @@ class App(wiring.OperatingParts):
         """
         self.manager.build()
         self._spawn(self._load(), "loading")
-        unfinished = await self.dispatcher.unfinished()
+        self.commands.late.left(unfinished := await self.dispatcher.unfinished())
         since = await self.store.read(trail.newest)
         self._spawn(self.dispatcher.loop(self.commands.handle), "commands")
         await self.manager.start()

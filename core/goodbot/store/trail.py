@@ -87,10 +87,14 @@ async def newest(db: aiosqlite.Connection) -> int:
 async def done_after(
     db: aiosqlite.Connection, seq: int, actions: Iterable[str]
 ) -> list[tuple[int, str, str]]:
-    """Of these acts those that were done after an entry: its number, and what was typed behind each."""
+    """Of these acts those that were done after an entry: its number, and what was typed behind each.
+
+    `forget` is recorded by what it does, and only once it is done.
+    """
     query = (
         f"SELECT seq, action, coalesce({_DETAIL.format('args')}, '') FROM audit WHERE seq > :seq"  # noqa: S608
-        f" AND action IN (SELECT value FROM json_each(:actions)) AND {_DETAIL.format('done')} ORDER BY seq"
+        " AND action IN (SELECT value FROM json_each(:actions))"
+        f" AND (action = 'forget' OR {_DETAIL.format('done')}) ORDER BY seq"
     )
     rows = await fetch(db, query, {"seq": seq, "actions": codec.dump_json(sorted(actions))})
     return [(number, action, args) for number, action, args in rows]

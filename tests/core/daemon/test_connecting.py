@@ -24,7 +24,7 @@ from goodbot.daemon.wiring import local_owner
 from goodbot.store import people, settings
 from goodbot_connectors.terminal.connector import SOCKET
 
-from tests.core.builders import GRANTS, Bot, Fake, config, plugins, until
+from tests.core.builders import GRANTS, Bot, Fake, config, plugins, rows, until
 from tests.support import patience
 
 
@@ -277,6 +277,64 @@ async def test_b1_what_was_said_on_another_account_of_theirs_is_not_overruled_ei
         away.goes.set()
         await until(lambda: any("before this was done" in said for said in away.did))
         assert not await bot.store.read(lambda db: settings.shares(db, "away:ada"))
+
+
+@pytest.mark.parametrize("who", ["away:ada", "me"])
+@pytest.mark.parametrize("left", ["/rl share on", "/rl link", "/rl good", "/rl notes add Be brief."])
+async def test_s6_what_waits_of_an_account_that_was_forgotten_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, who: str
+) -> None:
+    """The accounts were one person's, who asked for it on either of them while the command waited."""
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        away.goes.set()
+        await bot.app.connected()
+        await bot.app.loaded()
+        await away.asks("Hello?", "m0")
+        await until(lambda: _open(bot, 0))
+        await bot.store.write(lambda db: people.link(db, "away:ada", "loopback:owner", 1.0))
+        bot.app._tasks["commands"].cancel()
+        await away.asks(left)
+        await until(lambda: _open(bot, 1))
+    async with starting(tmp_path, "away") as bot:
+        away = platform(bot, "away")
+        await bot.app.commands.execute(bot.chat.typed("forget", f"{who} yes"), direct=True)
+        away.goes.set()
+        await until(lambda: any("before this was done" in said for said in away.did))
+        await until(lambda: _open(bot, 0))
+        assert not await bot.store.read(lambda db: settings.shares(db, "away:ada"))
+        assert "loopback:owner" not in await bot.store.read(lambda db: people.accounts(db, "away:ada"))
+        assert await rows(bot.store, "SELECT count(*) FROM codes") == [(0,)]
+        assert await rows(bot.store, "SELECT count(*) FROM events") == [(0,)]
+        assert await rows(bot.store, "SELECT count(*) FROM notes") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("left", "done"),
+    [("link away:ada", False), ("grant rater away:ada", False), ("revoke away:bob", True)],
+)
+async def test_s6_what_an_owner_said_before_brings_nobody_back_who_was_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, done: bool
+) -> None:
+    monkeypatch.setattr("goodbot.daemon.app._DRAIN_SECONDS", 0.0)
+    async with starting(tmp_path, "away", "back") as bot:
+        back = platform(bot, "back")
+        back.goes.set()
+        await bot.app.manager.tried(["back"])
+        await bot.command("people", "grant talker away:bob")
+        bot.app._tasks["commands"].cancel()
+        await back.asks(f"/rl people {left}")
+        await until(lambda: _open(bot, 1))
+    async with starting(tmp_path, "away", "back") as bot:
+        back = platform(bot, "back")
+        asked = bot.chat.typed("forget", "away:ada yes")
+        await bot.app.commands.execute(asked, direct=True)
+        back.goes.set()
+        await until(lambda: len(back.did) > 2)
+        assert ("before this was done" in back.did[2]) is not done, back.did
+        assert len(await bot.store.read(lambda db: people.accounts(db, "away:ada"))) == 1
+        assert ("away:bob" in await bot.command("people")) is not done
 
 
 async def _open(bot: Bot, count: int) -> bool:
