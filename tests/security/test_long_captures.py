@@ -11,6 +11,7 @@ import pytest
 from goodbot.api.events import Outcome
 from goodbot.base.redact import redact
 from goodbot.conversation import capture_rules
+from goodbot.store import traces
 
 from tests.core.builders import OWNER, open_bot, rows, until
 from tests.core.test_captures import capture, count, elsewhere, one, stored
@@ -102,3 +103,11 @@ async def test_what_is_not_kept_is_not_masked_either(tmp_path: Path, masking: Ma
         assert stranger.outcome is Outcome.DENIED
         assert masking.threads == []
         assert await count(bot, "turns") == 2
+
+
+def test_two_reports_of_one_answer_are_compared_by_its_first_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All words of an answer of megabytes were counted while others waited."""
+    monkeypatch.setattr(traces, "_WORDS", 3)
+    first = traces._hash("one two three four")
+    assert first == traces._hash(" one  two\nthree five")
+    assert first != traces._hash("one two four")

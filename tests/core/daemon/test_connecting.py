@@ -280,7 +280,7 @@ async def test_b1_what_was_said_on_another_account_of_theirs_is_not_overruled_ei
 
 
 @pytest.mark.parametrize("who", ["away:ada", "me"])
-@pytest.mark.parametrize("left", ["/rl share on", "/rl link", "/rl good", "/rl notes add Be brief."])
+@pytest.mark.parametrize("left", ["/rl share on", "/rl link", "/rl good"])
 async def test_s6_what_waits_of_an_account_that_was_forgotten_is_not_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, who: str
 ) -> None:
@@ -307,12 +307,10 @@ async def test_s6_what_waits_of_an_account_that_was_forgotten_is_not_done(
         assert "loopback:owner" not in await bot.store.read(lambda db: people.accounts(db, "away:ada"))
         assert await rows(bot.store, "SELECT count(*) FROM codes") == [(0,)]
         assert await rows(bot.store, "SELECT count(*) FROM events") == [(0,)]
-        assert await rows(bot.store, "SELECT count(*) FROM notes") == [(0,)]
 
 
 @pytest.mark.parametrize(
-    ("left", "done"),
-    [("link away:ada", False), ("grant rater away:ada", False), ("revoke away:bob", True)],
+    ("left", "done"), [("link away:ada", False), ("grant rater away:ada", False), ("revoke away:bob", True)]
 )
 async def test_s6_what_an_owner_said_before_brings_nobody_back_who_was_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, done: bool

@@ -9,12 +9,14 @@ from typing import Any
 
 import aiohttp
 import pytest
+from goodbot_connectors.api.proxy import sessions
 from goodbot_connectors.api.proxy.dialects import shapes
 from goodbot_connectors.api.proxy.own import history, wishes
 
 from tests.connectors.api.proxy import requests
 from tests.connectors.api.proxy.ground import Ground, Scripted, far_side, proxied
 from tests.connectors.api.proxy.upstream import Upstream
+from tests.core.builders import until
 
 COUNT = "/v1/messages/count_tokens"
 SAID = [*requests.ASKED, {"role": "assistant", "content": "<b>Bark</b>."}, *requests.ASKED]
@@ -39,7 +41,7 @@ def readers(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
         found.append(threading.current_thread())
         return unthought(text)
 
-    for module in (shapes, history):
+    for module in (shapes, history, sessions):
         monkeypatch.setattr(module, "unthought", noted)
     return found
 
@@ -77,6 +79,42 @@ async def test_and_one_that_goes_on_to_an_upstream(
     await ground.captured()
     assert (status, bool(readers)) == (200, True)
     assert threading.current_thread() not in readers
+
+
+@pytest.fixture
+def hashing(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """The threads in which transcripts were hashed."""
+    found = list[threading.Thread]()
+    digests = sessions._digests
+
+    def noted(transcript: Any) -> Any:
+        found.append(threading.current_thread())
+        return digests(transcript)
+
+    monkeypatch.setattr(sessions, "_digests", noted)
+    return found
+
+
+@pytest.mark.parametrize("path", [path for path in LONG if path != COUNT])
+async def test_transcripts_are_hashed_beside_what_others_wait_for(
+    tmp_path: Path, web: aiohttp.ClientSession, hashing: list[threading.Thread], path: str
+) -> None:
+    async with proxied(tmp_path, model=Scripted()) as ground:
+        status, _ = await ask(web, ground, path, LONG[path])
+        assert status == 200
+        await ground.captured()
+        await until(lambda: len(hashing) == 2)  # to find the conversation, and to know it again
+    assert threading.current_thread() not in hashing
+
+
+async def test_so_are_those_that_go_on_to_an_upstream(
+    ground: Ground, web: aiohttp.ClientSession, hashing: list[threading.Thread]
+) -> None:
+    path = "/v1/chat/completions"
+    assert (await ask(web, ground, path, LONG[path]))[0] == 200
+    await ground.captured()
+    await until(lambda: len(hashing) == 2)
+    assert threading.current_thread() not in hashing
 
 
 @pytest.mark.parametrize("path", [*requests.BODIES, "/v1/embeddings", COUNT])
