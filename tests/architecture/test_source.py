@@ -51,7 +51,7 @@ EXPRESSIONS = {
     "core/goodbot/features/judges/rule.py": "results of tools, short lines; anchored at their start",
     "core/goodbot/features/reports/signs.py": "the model's answers; one bounded class a match",
     "core/goodbot/base/topics.py": "questions and answers, 1000 characters of each; one class, bounded",
-    "core/goodbot/base/in_pieces.py": "what redact, thoughts and endings look through, by their patterns, in pieces",
+    "core/goodbot/base/in_pieces.py": "by the patterns of redact, thoughts and endings, in pieces",
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",
     "core/goodbot/base/log.py": "all that is warned of; one class a match",

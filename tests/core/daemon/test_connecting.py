@@ -320,6 +320,7 @@ async def test_s6_what_an_owner_said_before_brings_nobody_back_who_was_forgotten
         back = platform(bot, "back")
         back.goes.set()
         await bot.app.manager.tried(["back"])
+        await bot.app.loaded()
         await bot.command("people", "grant talker away:bob")
         bot.app._tasks["commands"].cancel()
         await back.asks(f"/rl people {left}")
