@@ -90,8 +90,7 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         clock=[_clock(title, ahead, language) for title, ahead in s.connectors.time.ahead.items()],
         store=s.store.trouble or "ok",
         **_http(s, language),
-        strangers=s.quotas.strangers,
-        disk=clause(words(s.quotas.no_reserve(), language=language), small=True),
+        **_limits(s, language),
         set_aside=[asdict(one) for one in set_aside],
         reward=s.config.training.reward,
         preset=str(s.config.training.settings.get("preset", "balanced")),
@@ -114,6 +113,12 @@ def _process(s: Services) -> dict[str, Any]:
     if s.presence.state == STOPPED:
         found = dict.fromkeys(found)
     return {"home": str(s.config.home), **found}
+
+
+def _limits(s: Services, language: str) -> dict[str, Any]:
+    """What is not kept for want of space, and what nobody else tells of those who are let in nowhere."""
+    disk = clause(words(s.quotas.no_reserve(), language=language), small=True)
+    return {"disk": disk, "strangers": s.quotas.strangers}
 
 
 def _http(s: Services, language: str) -> dict[str, Any]:
