@@ -51,6 +51,11 @@ class TeamsAuthentication(BotFrameworkAuthentication):
             credentials_factory=PasswordServiceClientCredentialFactory(settings.app_id),
         )
 
+    async def admit(self, auth_header: str) -> None:
+        """Check all of a token that needs no activity. Raises as `authenticate_request` does."""
+        if not self._local:
+            await self._checked(Activity(channel_id=CHANNEL), auth_header)
+
     async def authenticate_request(self, activity: Activity, auth_header: str) -> AuthenticateRequestResult:
         """Let an activity in. Raises PermissionError; RetriableError where the keys are not known."""
         if activity.channel_id != CHANNEL:

@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError
 
+from goodbot_connectors.kit.bridge.body import HttpError, bounded
 from goodbot_connectors.kit.fields import Json, as_json, string
 from goodbot_connectors.kit.rate_limit import Throttle
 from goodbot_connectors.teams import feedback
@@ -46,16 +47,13 @@ class Intake:
             return web.Response(status=415)
         if self._local and not _from_here(request):
             return web.Response(status=403)
+        token = request.headers.get(hdrs.AUTHORIZATION, "")
         try:
-            body = as_json(json.loads(await request.read()))
-        except (ValueError, RecursionError):
-            return web.Response(status=400)
-        if not string(body, "type"):
-            return web.Response(status=400)
-        try:
-            answer = await self._wire.receive(
-                body, request.headers.get(hdrs.AUTHORIZATION, ""), lambda: self._take(body)
-            )
+            await self._wire.admit(token)  # anybody can call, and parsing keeps everybody else waiting
+            body = await _activity(request)
+            if not string(body, "type"):
+                return web.Response(status=400)
+            answer = await self._wire.receive(body, token, lambda: self._take(body))
         except PermissionError as error:
             if self._pace.due("refused"):  # anybody can call, and fill a log
                 self._pace.hold("refused", _QUIET)
@@ -90,6 +88,16 @@ class Intake:
         message = key(string(activity, "replyToId"))
         turn = self._normalizer.answers.get(place(channel, message), "") if channel else ""
         return feedback.answer(activity, turn)
+
+
+async def _activity(request: web.Request) -> Json:
+    """What is in a call; nothing where that is no activity."""
+    try:
+        body = as_json(json.loads(await request.read()))
+        bounded(body)
+    except (ValueError, RecursionError, HttpError):
+        return {}
+    return body
 
 
 def _from_here(request: web.Request) -> bool:

@@ -67,7 +67,8 @@ class Wire:
         clients = _Clients(Sender(self._session, self._token, urls))
         self._clients = clients
         keys = SigningKeys(settings.openid_metadata, self._fetch, clock)
-        self._adapter = CloudAdapter(TeamsAuthentication(settings, keys, urls, clients))
+        self._authentication = TeamsAuthentication(settings, keys, urls, clients)
+        self._adapter = CloudAdapter(self._authentication)
 
     async def open(self) -> None:
         """Get a token. Raises FatalConnectorError for a wrong secret, RetriableError."""
@@ -77,6 +78,13 @@ class Wire:
     async def close(self) -> None:
         """Let go of the connections; idempotent."""
         await self._session.close()
+
+    async def admit(self, authorization: str) -> None:
+        """Whether the caller bears a token for us: asked before anything that they send is read.
+
+        Raises PermissionError, and RetriableError where the keys are not known.
+        """
+        await self._authentication.admit(authorization)
 
     async def receive(self, body: Json, authorization: str, take: Take) -> Json | None:
         """Let an activity in and have it taken; what an invoke is to be answered with, else None.

@@ -19,9 +19,10 @@ from goodbot_connectors.teams import SPEC
 from goodbot_connectors.teams.config import TeamsSettings
 from goodbot_connectors.teams.tokens import ServiceUrls
 from goodbot_fakes.teams import APP_ID, FakeTeams, activities, forgeries
+from yarl import URL
 
 from tests.connectors.teams.peer import TeamsPeer
-from tests.support import free_port, require
+from tests.support import free_port, patience, require
 
 require("botbuilder.core")
 
@@ -158,6 +159,42 @@ async def test_what_is_no_activity_is_a_bad_request(
         http.post(teams.endpoint, data=body, headers=headers) as answer,
     ):
         assert answer.status == 400
+    assert refused(host)
+
+
+@pytest.mark.parametrize("token", ["", "Bearer x.y.z"])
+async def test_nothing_of_a_call_is_read_before_its_token(
+    token: str, teams: FakeTeams, connector: Any, host: RecordingHost
+) -> None:
+    """The answer comes though the body never does."""
+    url = URL(teams.endpoint)
+    assert url.host
+    assert url.port
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    head = (f"POST {url.path} HTTP/1.1", f"Host: {url.host}", "Content-Type: application/json")
+    head += ("Content-Length: 1000000", *([f"Authorization: {token}"] if token else []), "", "")
+    writer.write("\r\n".join(head).encode())
+    try:
+        async with asyncio.timeout(patience(10)):
+            assert (await reader.readline()).split()[1] == b"401"
+    finally:
+        writer.close()
+    assert refused(host)
+
+
+@pytest.mark.parametrize("body", [b"nonsense", b'{"type":"message","x":[' + b"1," * 260_000 + b"1]}"])
+async def test_what_is_no_activity_is_refused_for_its_token_where_it_has_none(
+    body: bytes, teams: FakeTeams, connector: Any, host: RecordingHost
+) -> None:
+    status = {}
+    for header in ("", teams.identity.header(teams.service_url)):
+        headers = {"Content-Type": "application/json", **({"Authorization": header} if header else {})}
+        async with (
+            aiohttp.ClientSession() as http,
+            http.post(teams.endpoint, data=body, headers=headers) as answer,
+        ):
+            status[bool(header)] = answer.status
+    assert status == {False: 401, True: 400}, "and no more values are taken than anywhere else"
     assert refused(host)
 
 

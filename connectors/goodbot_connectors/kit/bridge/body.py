@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping
 from typing import Any, NoReturn, Protocol, cast
 
 from aiohttp import hdrs, web
@@ -17,7 +17,7 @@ from aiohttp import hdrs, web
 from goodbot_connectors.kit.bridge.encoded import Undone, coding, sized
 from goodbot_connectors.kit.bridge.refused import TYPES, HttpError
 
-__all__ = ["LARGEST", "TYPES", "HttpError", "json_object", "parsed", "pieces", "read"]
+__all__ = ["LARGEST", "TYPES", "HttpError", "bounded", "json_object", "parsed", "pieces", "read"]
 
 LARGEST = 1 << 20
 """Bytes of a body, unless a route says otherwise."""
@@ -105,7 +105,7 @@ def parsed(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise HttpError(400, "The body must be one JSON object.")
     found = cast("dict[str, Any]", value)
-    _check(found)
+    bounded(found)
     if b"\\u" in data:
         _no_halves(found)
     return found
@@ -124,8 +124,8 @@ def _no_number(word: str) -> NoReturn:
     raise HttpError(400, f"{word} is no JSON number.")
 
 
-def _check(value: dict[str, Any]) -> None:
-    """Depth, count and range of all that is in it, level by level."""
+def bounded(value: Mapping[str, Any]) -> None:
+    """Check depth, count and range of all that is in it, level by level. Raises HttpError (400)."""
     level: list[Any] = [value]
     count = 0
     for _ in range(DEPTH):
