@@ -16,6 +16,7 @@ from goodbot_connectors.kit.fields import Json, string
 _VARIANTS = re.compile("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 _CUSTOM = re.compile(r"<?a?:?(?:[A-Za-z0-9_]{1,32}:)?([0-9]{15,19})>?", re.ASCII)
 _LONGEST = 64
+_REACTION, _BURST = "reaction:", "!"
 
 
 def values(settings: DiscordSettings) -> dict[str, float]:
@@ -35,6 +36,16 @@ def name(emoji: Json) -> str:
     Each skin tone is a reaction of its own, which is taken back by itself.
     """
     return identifier(emoji.get("id")) or clean(string(emoji, "name"))[:_LONGEST]
+
+
+def source(name: str, *, burst: bool) -> str:
+    """What a reaction is called in a rating: a super reaction is taken back without the plain one."""
+    return f"{_REACTION}{name}{_BURST if burst else ''}"
+
+
+def of_source(source: str) -> str:
+    """The name of the emoji in what `source` has made."""
+    return source.removeprefix(_REACTION).removesuffix(_BURST)
 
 
 def in_path(emoji: Json) -> str:

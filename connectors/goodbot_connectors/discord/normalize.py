@@ -143,7 +143,7 @@ class Normalizer:
             channel=channel,
             kind=RatingKind.RATE if added else RatingKind.RETRACT,
             message_id=message_id,
-            source=f"reaction:{name}",
+            source=emoji.source(name, burst=json.get("burst") is True),
             value=value if added else None,
         )
 

@@ -37,12 +37,14 @@ def reconciler(
                 continue
             for kind in _kinds(reaction):
                 users = await _users(api(), kind, {**ids, "emoji": emoji.in_path(face)})
-                found |= {(user, f"reaction:{name}") for user in users if user != me()}
+                source = emoji.source(name, burst=kind == _SUPER)
+                found |= {(user, source) for user in users if user != me()}
         return found
 
-    return Reconciler(
-        ask=ask, value=lambda source: values.get(emoji.key(source.removeprefix("reaction:"))), now_ms=now_ms
-    )
+    def value(source: str) -> float | None:
+        return values.get(emoji.key(emoji.of_source(source)))
+
+    return Reconciler(ask=ask, value=value, now_ms=now_ms)
 
 
 def _kinds(reaction: Json) -> list[int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from goodbot_fakes.discord.records import FORUM, THREAD, Channel, Guild, Role, User
+from goodbot_fakes.discord.records import FORUM, THREAD, Channel, Guild, Message, Role, User
 
 Json = dict[str, Any]
 
@@ -74,14 +74,19 @@ def emoji(name: str) -> Json:
     return {"id": id_ or None, "name": word}
 
 
-def reaction(name: str, users: list[str], me: User) -> Json:
-    """All of one emoji on a message."""
+def reactions(message: Message, me: User) -> list[Json]:
+    """All on a message, an entry for each emoji."""
+    return [_reaction(message, name, me) for name in {**message.reactions, **message.supers}]
+
+
+def _reaction(message: Message, name: str, me: User) -> Json:
+    users, supers = message.reactions.get(name, []), message.supers.get(name, [])
     return {
         "emoji": emoji(name),
-        "count": len(users),
-        "count_details": {"burst": 0, "normal": len(users)},
+        "count": len(users) + len(supers),
+        "count_details": {"burst": len(supers), "normal": len(users)},
         "burst_colors": [],
-        "me_burst": False,
+        "me_burst": me.id in supers,
         "me": me.id in users,
     }
 

@@ -111,6 +111,8 @@ class Message:
     mention_everyone: bool = False
     reply_to: str = ""
     reactions: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    supers: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Super reactions, likewise."""
     interaction: Json | None = None
     """The `interaction_metadata` of a message that answers an interaction."""
     webhook_id: str = ""

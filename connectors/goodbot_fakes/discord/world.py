@@ -250,8 +250,8 @@ class World:
             "pinned": False,
             "tts": False,
         }
-        if message.reactions and deep:
-            found["reactions"] = [payloads.reaction(*one, self.bot) for one in message.reactions.items()]
+        if deep and (reactions := payloads.reactions(message, self.bot)):
+            found["reactions"] = reactions
         told = {
             "webhook_id": message.webhook_id,
             "application_id": message.webhook_id,

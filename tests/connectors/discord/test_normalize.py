@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.events import ChannelKind, CommandEvent, Event, MessageEvent, OrderKey
+from goodbot.api.events import ChannelKind, CommandEvent, Event, MessageEvent, OrderKey, RatingEvent
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.discord import SPEC, emoji, markdown, presses
 from goodbot_connectors.discord.config import DiscordSettings
@@ -148,6 +148,21 @@ def test_who_wrote_a_message_that_is_reacted_to_need_not_be_told() -> None:
     assert events(case) == []
     payload = {k: v for k, v in case["payload"].items() if k != "message_author_id"}
     assert len(NORMALIZER.events(case["dispatch"], payload, STAMP)) == 1, "the core knows whose it is"
+
+
+def test_a_super_reaction_is_another_than_the_plain_one() -> None:
+    """Each is taken back by itself: one that stands still rates."""
+    sources = {
+        burst: [
+            event.source
+            for name in ("good", "taken back")
+            for event in events(RECORDINGS[f"reactions: {name}"], burst=burst)
+            if isinstance(event, RatingEvent)
+        ]
+        for burst in (False, True)
+    }
+    assert sources == {False: ["reaction:👍"] * 2, True: ["reaction:👍!"] * 2}
+    assert emoji.of_source("reaction:👍!") == emoji.of_source("reaction:👍") == "👍"
 
 
 def test_a_command_of_anywhere_else_is_answered_to_its_person_alone() -> None:

@@ -453,6 +453,25 @@ async def test_reactions_that_are_swept_away_are_looked_at(
     assert (event.kind, event.source) == (RatingKind.RETRACT, "reaction:👍")
 
 
+async def test_a_super_reaction_that_is_gone_leaves_the_plain_one(connector: Any, peer: DiscordPeer) -> None:
+    from goodbot.api.connector import OpenTurn
+
+    message = await answer(connector, peer)
+    ref, ada = peer.ref(message), peer.people["ada"]
+    message.reactions["👍"], message.supers["👍"] = [ada.id], [ada.id]
+    connector._reconciler.again()
+    found = await connector.reconcile([OpenTurn(turn=TURN, messages=(ref,), reactions=frozenset())])
+    assert {(event.kind, event.source, event.value) for event in found} == {
+        (RatingKind.RATE, "reaction:👍", 1.0),
+        (RatingKind.RATE, "reaction:👍!", 1.0),
+    }
+    del message.supers["👍"]
+    known = frozenset((event.message_id, ada.id, event.source) for event in found)
+    connector._reconciler.again()
+    [event] = await connector.reconcile([OpenTurn(turn=TURN, messages=(ref,), reactions=known)])
+    assert (event.kind, event.source) == (RatingKind.RETRACT, "reaction:👍!")
+
+
 # -- streams
 
 

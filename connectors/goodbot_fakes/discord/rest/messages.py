@@ -148,7 +148,8 @@ def list_reactions(state: State, call: ApiCall) -> Answer:
     """Who has reacted so, by user id, a page at a time."""
     _, message = _message(state, call, READ_MESSAGE_HISTORY)
     after, limit = int(call.query.get("after", "0")), call.number("limit", 25, 100)
-    users = sorted(message.reactions.get(_emoji(state, call), ()), key=int)
+    kind = message.supers if call.query.get("type") == "1" else message.reactions
+    users = sorted(kind.get(_emoji(state, call), ()), key=int)
     found = [who for who in users if int(who) > after][:limit]
     return [payloads.user(state.world.users[who]) for who in found]
 
