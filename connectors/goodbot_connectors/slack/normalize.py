@@ -191,6 +191,7 @@ class Normalizer:
                 user=user,
                 channel=self._channel(channel_id),
                 name="status",
+                looked=True,
             )
 
     def _presses(self, body: Json) -> Iterator[Event]:
@@ -214,7 +215,8 @@ class Normalizer:
                 continue
             if kind == SHOW:
                 name, args = parted(words)
-                yield CommandEvent(**common | {"event_id": HOME + common["event_id"]}, name=name, args=args)
+                common["event_id"] = HOME + common["event_id"]
+                yield CommandEvent(**common, name=name, args=args, looked=True)
             elif rated := rating(press.action):
                 yield RatingEvent(
                     **common,

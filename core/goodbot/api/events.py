@@ -163,13 +163,15 @@ class RatingEvent(Event):
 class CommandEvent(Event):
     """Somebody typed `/rl NAME ARGS`; `reply_to` is the message it answers, if any.
 
-    `message_id` is the command's own message, where the platform has one.
+    `message_id` is the command's own message, where the platform has one. `looked`: nobody typed it,
+    somebody has opened or pressed a page that shows its answer.
     """
 
     name: str
     args: str = ""
     reply_to: str = ""
     message_id: str = ""
+    looked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

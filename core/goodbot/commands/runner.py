@@ -239,7 +239,7 @@ class CommandRunner:
         if talks or authorization.may(event.user, Grant.TALK):  # named, where the bot is off
             told = strangers.who_teaches
             raise DeniedError(await store.write(lambda db: told(db, event.user, event.channel)))
-        if event.channel.kind is ChannelKind.PRIVATE:
+        if event.channel.kind is ChannelKind.PRIVATE and not event.looked:  # who looks asks nobody
             now = self._services.clock.now()
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user, now)))
         raise DeniedError

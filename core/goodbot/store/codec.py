@@ -110,6 +110,8 @@ def dump_event(event: Event) -> str:
     kind = next(name for name, cls in _OPEN_EVENTS.items() if isinstance(event, cls))
     raw = dataclasses.asdict(event)
     del raw["user"]["speaks_for"]  # it has been counted: nothing else asks for it
+    if not raw.get("looked", True):
+        del raw["looked"]  # a goodbot before it does not know it
     return dump_json({"kind": kind, **raw})
 
 

@@ -26,7 +26,7 @@ from goodbot_connectors.slack import SPEC, transport
 from goodbot_fakes.slack import FakeSlack, Message, Pace, signing
 
 from tests.connectors.slack.conftest import VIRTUAL, pass_time
-from tests.connectors.slack.peer import EMOJI, SlackPeer
+from tests.connectors.slack.peer import EMOJI, SlackPeer, action_of
 from tests.connectors.stalling import stalled
 from tests.core.builders import Fake, rows, until
 from tests.end_to_end.beside import goodbot
@@ -540,3 +540,20 @@ def test_the_emoji_of_the_driver_are_ratings_here() -> None:
 
 def peer_settings() -> Any:
     return SPEC.settings()
+
+
+async def test_who_only_opens_the_home_tab_asks_nobody_to_let_them_in(slack: FakeSlack, app: App) -> None:
+    asked = "SELECT person FROM join_requests"
+    slack.people.open_home("bob")
+    await until(lambda: len(slack.called("views.publish")) == 1)
+    view = slack.people.home("bob")
+    assert view is not None
+    slack.people.press_in_view("bob", view, lambda element: action_of(element) == "show:help")
+    await until(lambda: len(slack.called("views.publish")) == 2)
+    view = slack.people.home("bob")
+    assert view is not None
+    assert "nothing here for you" in json.dumps(view.body)
+    assert await rows(app.store, asked) == []
+    slack.people.say("bob", "hello")
+    await until(lambda: rows(app.store, asked))
+    assert await rows(app.store, asked) == [(f"slack:{slack.people.id('bob')}",)]
