@@ -196,9 +196,10 @@ class SlackConnector(Connector):
         thread = event.channel.thread or self._threads.root(event.channel.id, message_id)
         about = AnswerRef(turn, "" if isinstance(event, (CommandEvent, MessageEvent)) else message_id)
         body = render.notice(receipt.text, about, receipt.offer, event.user.language)
+        posted = {**body, **render.UNFURLED}
         api, place = self._connected(), event.channel
         if isinstance(event, MessageEvent) and place.kind is ChannelKind.PRIVATE:
-            await api.call("chat.postMessage", channel=place.id, thread_ts=thread or None, **body)
+            await api.call("chat.postMessage", channel=place.id, thread_ts=thread or None, **posted)
             return
         if thread == message_id:  # nobody sees an ephemeral message in a thread that is not begun
             thread = ""
@@ -210,7 +211,7 @@ class SlackConnector(Connector):
             logger.info("slack: told in private instead: %s", error.code)
             chat = await self.private(event.user.id)
             same = thread if chat.id == place.id else ""
-            await api.call("chat.postMessage", channel=chat.id, thread_ts=same or None, **body)
+            await api.call("chat.postMessage", channel=chat.id, thread_ts=same or None, **posted)
 
     async def _publish(self, event: CommandEvent, text: str) -> None:
         user = event.user.id

@@ -23,6 +23,8 @@ from goodbot_connectors.slack.presses import ACTION, EXPLAIN, AnswerRef, write
 
 LIMIT = 4000
 """Where we cut; joiners may double it, and Slack takes 12,000 characters of Markdown."""
+UNFURLED = {"unfurl_links": False, "unfurl_media": False}
+"""For every message: Slack fetches what a link leads to, and what a model wrote may carry words away."""
 _FALLBACK = 3900
 _ROW = 5
 _LABEL = 75

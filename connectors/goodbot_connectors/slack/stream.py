@@ -234,8 +234,7 @@ class SlackStream(ReplyStream):
             patient=patient,
             channel=self._channel.id,
             thread_ts=self._channel.thread or None,
-            unfurl_links=False,
-            unfurl_media=False,
+            **render.UNFURLED,
             **body,
         )
         ts = string(posted, "ts")

@@ -371,7 +371,15 @@ async def test_nothing_is_unfurled_and_nobody_is_pinged(
         await stream.append(piece)
         await asyncio.sleep(0.03)
     await stream.finish(Reply(text="<!channel> <@U00000002> [bank](https://evil.example)"))
+    await peer.say("hello")
+    asked = (await host.received(MessageEvent, 2))[-1]
+    await connector.acknowledge(asked, receipt(asked, "https://evil.example/?q=secret"))
+    elsewhere = slack.workspace.add_channel("elsewhere", [slack.people.id("ada")])
+    slack.people.command("ada", "history", elsewhere.id)
+    [command] = await host.received(CommandEvent)
+    await connector.acknowledge(command, receipt(command, "https://evil.example/?q=secret"))
     posted = slack.called("chat.postMessage")
+    assert sum("evil" in call["text"] for call in posted) == 3, "an answer and two receipts"
     assert all(call["unfurl_links"] is call["unfurl_media"] is False for call in posted)
     said = json.dumps([call.arguments for call in slack.calls])
     assert "<!channel" not in said
