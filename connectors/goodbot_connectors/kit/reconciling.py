@@ -16,6 +16,8 @@ from goodbot.api.connector import OpenTurn
 from goodbot.api.events import Event, MessageRef, OrderKey, RatingEvent, RatingKind, UserRef
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
+from goodbot_connectors.kit.lru import Recent
+
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 20
@@ -46,9 +48,8 @@ class Reconciler:
         self._ask, self._value, self._now_ms = ask, value, now_ms
         self._due = False
         self._queue: deque[MessageRef] = deque()
-        self._swept: set[str] = set()
-        self._differs: dict[MessageRef, int] = {}
-        """How often in a row something was found."""
+        self._swept: Recent[str, None] = Recent()
+        """Asked for only while answers are open; anybody may clear messages all day."""
 
     def again(self) -> None:
         """Something may have been missed."""
@@ -56,7 +57,7 @@ class Reconciler:
 
     def look_at(self, message: str) -> None:
         """Something happened to this message's reactions that does not say to which."""
-        self._swept.add(message)
+        self._swept[message] = None
 
     async def look(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The next few differences, as events; none once all has been looked at."""
@@ -92,9 +93,8 @@ class Reconciler:
         if self._due:
             self._due = False
             self._queue = deque(refs)
-        swept, self._swept = self._swept, set()
-        again = (ref for ref in refs if ref.id in swept or ref in self._differs)
-        self._queue.extend(ref for ref in again if ref not in self._queue)
+        swept, self._swept = self._swept, Recent[str, None]()
+        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
 
     def _differences(
         self, ref: MessageRef, there: Standing, before: Standing, now_ms: int
