@@ -28,7 +28,7 @@ SPEC = ConnectorSpec(
     extra="teams",
     secrets=(APP_PASSWORD,),
     setup="goodbot_connectors.teams.setup:TeamsSetup",
-    backup_values=("* answers", "* latest", "* conversation:*", "* chat:*"),
+    backup_values=("* answers", "* latest", "* conversation:*", "* chat:*", "* unsure"),
 )
 
 

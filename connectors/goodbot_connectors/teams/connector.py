@@ -176,6 +176,7 @@ class TeamsConnector(Connector):
     async def forget(self, user: str) -> None:
         """Their personal chat: where it is, and which messages of ours are in it."""
         await self._answers.load()
+        await self._references.load()
         if chat := await self._references.chat(user):
             await self._answers.forget(chat.rpartition(":")[2])
             if self._wire is not None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from aiohttp import hdrs, web
 from goodbot.api.connector import ConnectorHost
+from goodbot.api.events import Event, MessageEvent, Outcome, RatingEvent, Receipt
 from goodbot.base.errors import GoodbotError, RetriableError, StoreError
 
 from goodbot_connectors.kit.bridge.body import HttpError, bounded
@@ -81,13 +82,21 @@ class Intake:
         if events or self._normalizer.knows(activity):
             await self._references.note(activity)
         if events:
-            await self._host.submit(events)
+            receipts = await self._host.submit(events)
+            if any(map(_lets_in, events, receipts)):
+                await self._references.let_in(events[0].channel.id)
         if string(activity, "type") != "invoke":
             return {}
         channel = self._normalizer.channel(activity)
         message = key(string(activity, "replyToId"))
         turn = self._normalizer.answers.get(place(channel, message), "") if channel else ""
         return feedback.answer(activity, turn)
+
+
+def _lets_in(event: Event, receipt: Receipt) -> bool:
+    """Whether somebody may talk or rate there. Of a command it is not known yet."""
+    heard = receipt.outcome in (Outcome.ACCEPTED, Outcome.PAIRED)
+    return heard and isinstance(event, (MessageEvent, RatingEvent))
 
 
 async def _activity(request: web.Request) -> Json:

@@ -12,10 +12,13 @@ from goodbot.api.events import ChannelRef
 
 from goodbot_connectors.kit.fields import Json, as_json, string, sub
 from goodbot_connectors.kit.lru import Recent
+from goodbot_connectors.kit.state import StateTexts
 
 THREAD = ";messageid="
 """In the id of a conversation in a channel, what stands before the thread's own id."""
 _CACHED = 1000
+_UNSURE = 300
+"""Conversations that are kept though nobody there has been let in: anybody can begin some."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,15 +55,18 @@ class References:
     def __init__(self, host: ConnectorHost, account: str) -> None:
         self._host, self._account = host, account
         self._known: OrderedDict[str, Reference] = OrderedDict()
-        self._chats: dict[str, str] = {}
+        self._chats: Recent[str, str] = Recent()
+        self._unsure = StateTexts(host, f"{account} unsure", 2 * _UNSURE)
+        """Conversations in which nobody has been let in yet, oldest first; whose, of personal chats."""
         self._left: Recent[str, Reference] = Recent()
-        """Chats with those who were forgotten since the start: they are still told that they are."""
+        """Those that were dropped since the start: who is forgotten is still told that they are."""
         self.latest: Reference | None = None
         """Where we were spoken to last, without the conversation: what a new one needs to know."""
 
     async def load(self) -> None:
         """Read what has to be known before anybody has written again."""
         self.latest = _read(await self._get("latest"))
+        await self._unsure.load()
 
     async def note(self, activity: Json) -> None:
         """Remember where an activity came from. Raises StoreError."""
@@ -79,12 +85,25 @@ class References:
         await self._keep(replace(beside, conversation=conversation, kind="personal", user=user))
 
     async def _keep(self, base: Reference) -> None:
-        if await self._find(base.conversation) != base:
+        known = await self._find(base.conversation)
+        if known is None:
+            await self._make_room()
+            await self._unsure.put(base.conversation, base.user)
+        if known != base:
             await self._set(f"conversation:{base.conversation}", _dump(base))
             self._remember(base)
         if base.user and await self.chat(base.user) != base.conversation:
             await self._set(f"chat:{base.user}", base.conversation)
             self._chats[base.user] = base.conversation
+
+    async def _make_room(self) -> None:
+        """Drop the oldest of those conversations that a crowd of strangers may have begun."""
+        for conversation, user in list(self._unsure.items())[: 1 - _UNSURE]:
+            await self._drop(conversation, user)
+
+    async def let_in(self, conversation: str) -> None:
+        """Somebody there may talk or rate: what we know of it stays."""
+        await self._unsure.drop(conversation)
 
     async def find(self, channel: ChannelRef) -> Reference | None:
         """Where a channel is; None if nobody has ever written to us there."""
@@ -113,12 +132,17 @@ class References:
     async def forget(self, user: str) -> None:
         """Drop the personal chat with somebody. Raises StoreError."""
         if conversation := await self.chat(user):
-            if known := await self._find(conversation):
-                self._left[conversation] = known
-            await self._set(f"conversation:{conversation}", "")
+            await self._drop(conversation, user)
+
+    async def _drop(self, conversation: str, user: str) -> None:
+        if known := await self._find(conversation):
+            self._left[conversation] = known
+        await self._set(f"conversation:{conversation}", "")
+        if user:
             await self._set(f"chat:{user}", "")
-            self._known.pop(conversation, None)
-            self._chats.pop(user, None)
+        self._known.pop(conversation, None)
+        self._chats.pop(user, None)
+        await self._unsure.drop(conversation)
 
     async def _get(self, name: str) -> str | None:
         return await self._host.get(f"{self._account} {name}")

@@ -11,7 +11,9 @@ import pytest
 from goodbot.daemon.app import App
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors import teams as plugin
+from goodbot_connectors.teams import references
 from goodbot_fakes.teams import FakeTeams, Message
+from goodbot_fakes.teams.people import Person
 
 from tests.connectors.teams.peer import TeamsPeer, actions, shown
 from tests.connectors.teams.test_auth_live import section
@@ -51,6 +53,31 @@ async def kept(app: App) -> str:
     """All that the connector keeps, names and values."""
     found = await rows(app.store, "SELECT key, value FROM connector_values")
     return "\n".join(f"{key}: {value}" for key, value in found)
+
+
+async def test_of_a_crowd_of_strangers_the_newest_chats_alone_are_kept(
+    teams: FakeTeams, peer: TeamsPeer, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(references, "_UNSURE", 3)
+    ada = peer.people["ada"]
+    ada.says("hello")
+    await answered(peer)
+    crowd = [teams.person(f"Stranger{n}") for n in range(8)]
+    for n, stranger in enumerate(crowd):
+        stranger.says("hello" if n % 2 else "/rl status")
+        await teams.settled()
+
+        async def told(stranger: Person = stranger) -> bool:
+            return any(m.cards for m in stranger.sees())
+
+        await eventually(told)
+    found = await kept(app)
+    assert ada.chat.id in found
+    assert [s.id in found for s in crowd] == [False] * 5 + [True] * 3
+    assert [f"conversation:{s.chat.id}" in found for s in crowd] == [False] * 5 + [True] * 3
+    crowd[0].says("hello?")
+    await teams.settled()
+    assert f"conversation:{crowd[0].chat.id}" in await kept(app), "they are found again"
 
 
 async def test_whoever_is_forgotten_is_told_so_and_nothing_names_them(
