@@ -231,7 +231,7 @@ class DiscordConnector(Connector):
 
     async def _sent(self, messages: Sequence[MessageRef], reply: Reply) -> None:
         if messages:
-            await self._places.spoke(messages[-1].channel)
+            await self._places.spoke(messages[-1].channel, answer=bool(reply.turn))
 
     async def copied(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
         """By its words: Discord knows a nonce for some minutes, and a crash may last longer."""
@@ -290,7 +290,7 @@ class DiscordConnector(Connector):
             logger.info("discord: the direct messages of somebody are not known: %s", error.code)
         else:
             self._chats.pop(user, None)
-            await self._places.kept.forget(chat.id)
+            await self._places.forget(chat.id)
         for kept in self._offers.kept:
             await kept.forget(user)
 

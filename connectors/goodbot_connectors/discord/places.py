@@ -46,6 +46,8 @@ class Places:
         self._parents: Recent[str, str] = Recent()
         self._parents.most = 50_000
         self.kept = StateTexts(host, "places", _SPOKEN)
+        self._left: Recent[str, None] = Recent()
+        """What was forgotten since the start: to tell so there is no reason to know the place again."""
 
     async def load(self) -> None:
         """Read where an earlier process spoke."""
@@ -83,8 +85,17 @@ class Places:
             thread = channel.get("type") in THREADS
             self._parents[id_] = identifier(channel.get("parent_id")) if thread else ""
 
-    async def spoke(self, channel: ChannelRef) -> None:
-        """We have answered there: its later words may be for us, and are read after an outage."""
+    async def forget(self, channel: str) -> None:
+        """Drop a place. Raises StoreError."""
+        self._left[channel] = None
+        await self.kept.forget(channel)
+
+    async def spoke(self, channel: ChannelRef, *, answer: bool) -> None:
+        """We have spoken there: its later words may be for us, and are read after an outage."""
+        if answer:
+            self._left.pop(where(channel), None)
+        elif where(channel) in self._left:
+            return
         kind = "p" if channel.kind is ChannelKind.PRIVATE else "s"
         day = int(self._clock.now() // _DAY)  # what is used often stays among the newest
         parent = channel.id if channel.thread else ""

@@ -119,6 +119,27 @@ async def test_what_an_offer_was_about_outlives_a_restart_and_goes_with_its_pers
     assert peer.people["bob"].dm.id not in kept
 
 
+async def test_who_is_told_that_they_are_forgotten_is_not_known_again_by_that(
+    connector: Any, peer: DiscordPeer, host: RecordingHost
+) -> None:
+    dm = peer.people["bob"].dm.id
+
+    async def known() -> bool:
+        return dm in (await host.get("places") or "")
+
+    await peer.say("/rl forget me yes", user="bob")
+    [command] = await host.received(CommandEvent)
+    receipt = Receipt(event_id=command.event_id, outcome=Outcome.ACCEPTED, text="Done.")
+    await connector.acknowledge(command, receipt)
+    assert await known()
+    await connector.forget(peer.people["bob"].id)
+    await connector.acknowledge(command, receipt)
+    assert [said.content for said in peer.discord.said(peer.people["bob"].dm)] == ["Done."] * 2
+    assert not await known()
+    await connector.send(command.channel, Reply(text="An answer.", turn=TURN))
+    assert await known(), "who comes back is read after an outage"
+
+
 async def test_a_good_reaction_is_only_nodded_at_and_the_nod_goes(
     connector: Any, peer: DiscordPeer, host: RecordingHost
 ) -> None:
