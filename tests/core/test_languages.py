@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from goodbot.api.events import ChannelKind, UserRef
+from goodbot.api.events import ChannelKind, CommandEvent, UserRef
 from goodbot.api.sentences import because, words
 from goodbot.config import ServingConfig
 from goodbot.conversation import sanitize
@@ -69,6 +69,16 @@ def test_what_is_asked_before_others_is_answered_in_the_bots_language() -> None:
 async def test_what_waits_in_the_inbox_knows_who_reads_it(tmp_path: Path) -> None:
     event = replace(message("m1"), user=read_by(OWNER, "pt"))
     assert codec.load_event(codec.dump_event(event)).user.language == "pt"
+
+
+def test_a_command_that_waits_is_read_by_an_earlier_goodbot_and_known_as_a_look() -> None:
+    asked = message("c1")
+    typed = CommandEvent(
+        event_id="c1", order=asked.order, user=asked.user, channel=asked.channel, name="status"
+    )
+    assert "looked" not in codec.dump_event(typed)
+    looked = replace(typed, looked=True)
+    assert [codec.load_event(codec.dump_event(one)) for one in (typed, looked)] == [typed, looked]
 
 
 def test_what_an_earlier_goodbot_kept_is_told_still() -> None:
