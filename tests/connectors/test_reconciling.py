@@ -13,24 +13,6 @@ from goodbot_connectors.kit.reconciling import Reconciler, Standing
 from tests.core.builders import add_turn, open_bot
 
 
-async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(tmp_path: Path) -> None:
-    there: Standing = set()
-
-    async def ask(_: MessageRef) -> Standing:
-        return there
-
-    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
-    async with open_bot(tmp_path) as bot:
-        await add_turn(bot.store, "t")
-        for expected in ([1.0], [], [1.0], []):
-            there ^= {("owner", "reaction:👍")}
-            seen.again()
-            known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
-            await bot.chat.host.submit(await seen.look(known))
-            labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
-            assert [*labels.values()] == expected
-
-
 async def test_messages_that_are_cleared_all_day_take_no_room_while_no_answer_is_open(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -50,3 +32,21 @@ async def test_messages_that_are_cleared_all_day_take_no_room_while_no_answer_is
         await seen.look(known)
         assert asked == [ours], "the newest are looked at"
         assert not seen._swept
+
+
+async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(tmp_path: Path) -> None:
+    there: Standing = set()
+
+    async def ask(_: MessageRef) -> Standing:
+        return there
+
+    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        for expected in ([1.0], [], [1.0], []):
+            there ^= {("owner", "reaction:👍")}
+            seen.again()
+            known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
+            await bot.chat.host.submit(await seen.look(known))
+            labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
+            assert [*labels.values()] == expected
