@@ -136,7 +136,8 @@ with socket.socket(socket.AF_UNIX) as server:
     def daemon():
         connection, _ = server.accept()
         with connection, connection.makefile("rwb") as stream:
-            assert json.loads(stream.readline()) == {{"command": "status", "args": []}}
+            request = json.loads(stream.readline())
+            assert (request["command"], request["args"]) == ("status", [])
             stream.write(b'{{"ok": true, "text": "all is well", "data": {{}}}}\\n')
     thread = threading.Thread(target=daemon)
     thread.start()

@@ -33,8 +33,9 @@ ROOMS = (
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
+    *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands"),
 )
-"""Where what talkers and raters are told is said."""
+"""Where what talkers and raters are told is said, and what whoever types commands reads."""
 OWNERS = re.compile(
     r"_connectors\.\w+\.(?:setup|manifest|permissions|cli|config|words|menus|client|api|tokens|keys|auth|access"
     r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
@@ -49,27 +50,89 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.adapters": 1,  # the names of its actions
     "goodbot.commands.channels": 1,
     "goodbot.commands.people": 12,  # why a grant stays, and codes: in terminals
-    "goodbot.commands.report": 1,  # a name that was typed wrong: in terminals
-    "goodbot.commands.rollback_window": 3,  # what the store keeps, and a command
-    "goodbot.commands.settings_page": 4,  # names of settings, and what the audit trail says
+    "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.training": 7,  # another base model: in terminals
-    "goodbot.commands.runner": 2,  # a name in the log, and what the audit trail says
+    "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log
     "goodbot.conversation.ingest": 1,  # to connectors
     "goodbot.conversation.notifications.owners": 1,  # to the log
     "goodbot.conversation.presence": 1,  # a task's name
-    "goodbot.conversation.ratings": 1,  # why a version is withdrawn: to owners
-    "goodbot.features.reports.kinds": 8,  # frequent words of languages, and what programs are told
-    "goodbot.features.reports.plugin": 5,  # titles, which `retold` finds
     "goodbot.inference.servers.wordless": 2,  # to the log
     "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.teams.stream": 1,  # to the log
-    "goodbot_connectors.terminal.conversation": 5,
+    "goodbot_connectors.terminal.conversation": 4,
     "goodbot_connectors.terminal.plain": 2,
     "goodbot_connectors.web.normalize": 1,
     "goodbot_connectors.web.stream": 1,  # to the log
+}
+TO_DO: dict[str, int] = {
+    # modules of the command line whose words are to go there, too: how many sentences
+    "goodbot.api.commands.chat": 2,
+    "goodbot.api.commands.learning": 1,
+    "goodbot.api.commands.people": 3,
+    "goodbot.cli.adapters": 6,
+    "goodbot.cli.backup.archive": 14,
+    "goodbot.cli.backup.authority": 16,
+    "goodbot.cli.backup.command": 5,
+    "goodbot.cli.backup.encryption": 2,
+    "goodbot.cli.backup.make": 5,
+    "goodbot.cli.backup.restore": 12,
+    "goodbot.cli.browser.command": 5,
+    "goodbot.cli.connector_setup": 1,
+    "goodbot.cli.disconnect": 6,
+    "goodbot.cli.doctor.command": 2,
+    "goodbot.cli.doctor.connectors": 18,
+    "goodbot.cli.doctor.daemon": 11,
+    "goodbot.cli.doctor.data": 26,
+    "goodbot.cli.doctor.files": 24,
+    "goodbot.cli.doctor.machine": 5,
+    "goodbot.cli.doctor.model": 28,
+    "goodbot.cli.doctor.model_server": 3,
+    "goodbot.cli.doctor.network": 20,
+    "goodbot.cli.doctor.parts": 1,
+    "goodbot.cli.doctor.preparation": 7,
+    "goodbot.cli.doctor.runner": 3,
+    "goodbot.cli.doctor.security": 23,
+    "goodbot.cli.doctor.serving": 4,
+    "goodbot.cli.doctor.settings": 5,
+    "goodbot.cli.doctor.weights": 8,
+    "goodbot.cli.encryption.change": 6,
+    "goodbot.cli.encryption.command": 22,
+    "goodbot.cli.importing": 2,
+    "goodbot.cli.init": 12,
+    "goodbot.cli.manifest": 6,
+    "goodbot.cli.model": 25,
+    "goodbot.cli.model_list": 9,
+    "goodbot.cli.plugin.command": 10,
+    "goodbot.cli.plugin_command": 1,
+    "goodbot.cli.restore": 7,
+    "goodbot.cli.run": 5,
+    "goodbot.cli.service": 4,
+    "goodbot.cli.service.base": 2,
+    "goodbot.cli.service.command": 8,
+    "goodbot.cli.service.launchd": 4,
+    "goodbot.cli.service.systemd": 7,
+    "goodbot.cli.setup.asked": 2,
+    "goodbot.cli.setup.dialogue": 6,
+    "goodbot.cli.setup.ending": 2,
+    "goodbot.cli.setup.extras": 1,
+    "goodbot.cli.setup.learning": 2,
+    "goodbot.cli.setup.manifest": 2,
+    "goodbot.cli.setup.model": 4,
+    "goodbot.cli.setup.owner": 1,
+    "goodbot.cli.setup.program": 2,
+    "goodbot.cli.setup.start": 1,
+    "goodbot.cli.setup.template": 11,
+    "goodbot.cli.setup.token": 2,
+    "goodbot.cli.switch": 11,
+    "goodbot.cli.uninstall.command": 7,
+    "goodbot.cli.uninstall.data": 2,
+    "goodbot.cli.uninstall.machine": 3,
+    "goodbot.cli.uninstall.platforms": 13,
+    "goodbot.cli.uninstall.weights": 2,
+    "goodbot.cli.upgrade": 8,
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")
 LOGS = {"debug", "info", "warning", "error", "exception"}
@@ -88,10 +151,12 @@ def prose(module: Module) -> Iterator[str]:
                 quiet |= {id(one) for one in args}
             case _:
                 pass
+    kept = {text for text in catalogue("en").values() if isinstance(text, str)}  # `retold`, `rephrased`
     for node in ast.walk(module.tree):
         match node:
             case ast.Constant(value=str(text)) if id(node) not in quiet and PROSE.search(text):
-                yield text
+                if text not in kept:
+                    yield text
             case _:
                 pass
 
@@ -104,9 +169,10 @@ def of_the_slice(module: Module) -> bool:
 def test_what_people_are_told_is_in_the_catalogue() -> None:
     found = {module.name: len([*prose(module)]) for module in modules() if of_the_slice(module)}
     found = {name: count for name, count in found.items() if count}
-    more = {name: count for name, count in found.items() if count > ELSEWHERE.get(name, 0)}
+    known = ELSEWHERE | TO_DO
+    more = {name: count for name, count in found.items() if count > known.get(name, 0)}
     assert more == {}, "a sentence for people stands in goodbot/api/texts, with a key"
-    assert found == ELSEWHERE, "some is gone: take it off the list"
+    assert found == known, "some is gone: take it off the list"
 
 
 @pytest.mark.parametrize(
@@ -127,11 +193,12 @@ def test_a_sentence_is_seen(line: str, count: int) -> None:
 
 
 def asked_for(module: Module) -> Iterator[tuple[str, ast.Call]]:
-    """The first word of each `say`, `because` or `wrong`, as far as it is written there."""
+    """The first word of each `say`, `phrase`, `because` or `wrong`, as far as it is written there."""
     ours = any(name == "goodbot.api.texts.say" for name, _ in module.imported())
     for name, call in module.calls():
         args = call.args[1:] if name == "wrong" else call.args
-        if args and (name in ("because", "wrong") or (ours and name == "say")):
+        said = name in ("because", "wrong") or name.rpartition(".")[2] == "phrase"
+        if args and (said or (ours and name == "say")):
             yield from ((key, call) for key in _keys(args[0]))
 
 
@@ -152,6 +219,8 @@ MADE = {
     "trial_figures": ("rated_good", "trial_before"),
 }
 """Codes that are made of several texts."""
+ARGPARSE = {"help_positional", "help_itself", "help_version"}
+"""Texts of argparse, which the help of a command is made of."""
 BY_SQL = {"unused", "from_others", "set_aside", "filtered", "other_model", "used"}
 """Codes that a query of the store answers with."""
 DERIVED = {"until": {"more"}}
@@ -177,7 +246,7 @@ def test_no_key_is_left_over() -> None:
                     words.add(f"{begin}…")
                 case _:
                     pass
-    known = {*words, *BY_SQL, *(key for code in words & MADE.keys() for key in MADE[code])}
+    known = {*words, *BY_SQL, *ARGPARSE, *(key for code in words & MADE.keys() for key in MADE[code])}
     known |= {
         key for key, text in catalogue("en").items() if isinstance(text, str) and text in words
     }  # `retold`

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import pytest
 from goodbot.api.sentences import because, words
-from goodbot.api.texts import BY, LANGUAGES, catalogue, joined, language_of, say
+from goodbot.api.texts import BY, LANGUAGES, catalogue, joined, language_of, part, say, terminal
 from goodbot.config import ServingConfig
 
 from tests.architecture.plain import bent, house
@@ -63,6 +63,8 @@ NEVER_ONE = {
     "report_long",
     "page_times",
     "answers_resumed",
+    "alone_runs",
+    "alone_runs_on",
 }
 """Texts with a number that is never 1."""
 
@@ -91,9 +93,14 @@ def shown(key: str, language: str, number: int) -> str:
 
 
 def test_there_is_a_file_for_each_language_and_no_other() -> None:
-    there = {entry.name for entry in files("goodbot.api.texts").iterdir() if entry.name.endswith(".toml")}
-    assert there == {f"{language}.toml" for language in LANGUAGES}
+    for package in ("goodbot.api.texts", "goodbot.api.texts.terminal"):
+        there = {entry.name for entry in files(package).iterdir() if entry.name.endswith(".toml")}
+        assert there == {f"{language}.toml" for language in LANGUAGES}
     assert set(typing.get_args(typing.get_type_hints(ServingConfig)["language"])) == set(LANGUAGES)
+
+
+def test_no_text_stands_in_two_files() -> None:
+    assert part("en").keys() & part("en", terminal.FOLDER).keys() == set()
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -259,3 +266,38 @@ def test_of_another_goodbots_codes_nothing_is_said() -> None:
 def test_a_language_is_no_path() -> None:
     with pytest.raises(KeyError):
         catalogue("../texts/en")
+
+
+# -- in a terminal
+
+
+def settings() -> str:
+    return "fr"
+
+
+@pytest.mark.parametrize(
+    ("locale", "programs", "language"),
+    [("de_AT.UTF-8", False, "de"), ("C", False, "fr"), ("nl_NL", False, "fr"), ("de_DE", True, "en")],
+)
+def test_a_terminal_speaks_its_locale_else_as_the_config_says_and_english_to_programs(
+    locale: str, programs: bool, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    try:
+        terminal.speak(programs=programs, setting=settings)
+        assert terminal.here() == language
+        assert terminal.phrase("not_changed") == say("not_changed", language)
+        assert terminal.phrase("base_model") == say("base_model", language), "of the other file"
+        assert terminal.told_here() == ("" if language == "fr" else language), "what a daemon is told"
+    finally:
+        terminal.speak()
+
+
+def test_without_a_locale_and_a_config_it_speaks_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    terminal.speak()
+    assert (terminal.told_here(), terminal.here()) == ("", "en")
+    assert terminal.rephrased("Talk and rate") == "Talk and rate"
+    monkeypatch.setenv("LC_ALL", "es_MX")
+    assert terminal.rephrased("Talk and rate") == say("group_talk", "es")
+    assert terminal.rephrased("of somebody's plugin") == "of somebody's plugin"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.texts.terminal import told_here
 from goodbot.base.errors import GoodbotError
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
 
@@ -31,7 +32,7 @@ class RemoteError(GoodbotError):
 
 
 def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
-    """Send a command to the daemon that runs for a home.
+    """Send a command to the daemon that runs for a home, with the language of this terminal.
 
     Args:
         home: goodbot's directory.
@@ -46,7 +47,7 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
         RemoteError: The command failed there.
         GoodbotError: The daemon ended, or does not answer.
     """
-    request = json.dumps({"command": command, "args": args}) + "\n"
+    request = json.dumps({"command": command, "args": args, "language": told_here()}) + "\n"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(None if "wait" in args or command in _LONG else _ANSWER_SECONDS)
         try:

@@ -15,6 +15,8 @@ from typing import Any
 
 from goodbot.api.control import Progress
 from goodbot.api.texts import commas, ended, explained, figure, joined, percent, say
+from goodbot.api.texts.terminal import here
+from goodbot.base.columns import padded, wide
 from goodbot.base.printing import draw
 from goodbot.base.printing import say as write
 
@@ -100,18 +102,26 @@ def _number(progress: Mapping[str, Any], name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def bar(progress: Mapping[str, Any], columns: int = 80) -> str:
-    """One line of at most `columns`: phase, bar, step, loss, time left, what fits.
+def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "") -> str:
+    """Draw how far a run is: phase, bar, step, loss, time left, what fits.
 
     Where there is little room the bar is shorter and begins earlier; then what fits goes first.
+
+    Args:
+        progress: A `progress` event.
+        columns: The most that the line takes.
+        language: What the reader reads.
+
+    Returns:
+        One line.
     """
-    name, parts = phase(progress), details(progress)
-    while parts and len(name) + _LEAST + len(" ".join(parts)) > columns:
+    name, parts = phase(progress, language), details(progress, language)
+    while parts and wide(name) + _LEAST + wide(" ".join(parts)) > columns:
         parts.pop()
     text = " ".join(parts)
-    if 20 + 2 * _LEAST + len(text) <= columns:
-        name = name.ljust(20)
-    width = max(0, min(24, columns - len(name) - len(text) - 2))
+    if 20 + 2 * _LEAST + wide(text) <= columns:
+        name = padded(name, 20)
+    width = max(0, min(24, columns - wide(name) - wide(text) - 2))
     return f"{name} {block(progress, width)} {text}".rstrip()[:columns]
 
 
@@ -135,13 +145,13 @@ def progress_line(*, quiet: bool) -> Generator[Progress]:
                 columns = os.get_terminal_size(sys.stderr.fileno()).columns
             except OSError:
                 columns = 80
-            draw("\r\x1b[K" + bar(progress, columns - 1), file=sys.stderr)
+            draw("\r\x1b[K" + bar(progress, columns - 1, here()), file=sys.stderr)
             return
         step, planned = steps(progress)
         if at != (now := (progress.get("phase"), 10 * step // planned if planned else 0)):
             at = now
-            parts = [phase(progress), *details(progress)]
-            write(", ".join(parts), file=sys.stderr, flush=True)
+            parts = [phase(progress, here()), *details(progress, here())]
+            write(commas(here(), *parts), file=sys.stderr, flush=True)
 
     try:
         yield show

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from goodbot.api.texts.terminal import speak
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import say, tell_errors, tell_logs
 from goodbot.cli import parser
@@ -30,8 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     tell_errors()
     tell_logs()
     _hear_ctrl_c()
+    speak()
     try:
         arguments = parser.parse(sys.argv[1:] if argv is None else argv)
+        speak(programs=getattr(arguments, "json", False), setting=lambda: _language(arguments))
         target: str = arguments.run
         module, _, function = target.partition(":")
         if not module.startswith("goodbot."):
@@ -52,6 +55,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         say(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
         return 1
+
+
+def _language(arguments: Any) -> str:
+    """What the config says; nothing where it cannot be read."""
+    from goodbot import config
+
+    with contextlib.suppress(GoodbotError, OSError):
+        return config.load(arguments.home, arguments.config).serving.language
+    return ""
 
 
 def _hear_ctrl_c() -> None:

@@ -10,16 +10,16 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api import control
+from goodbot.api.sentences import version
+from goodbot.api.texts import commas, explained, pauses
+from goodbot.api.texts.terminal import here, phrase
+from goodbot.base.columns import table
 from goodbot.base.printing import say
 from goodbot.base.suggest import TERMINAL
 from goodbot.config.file import ConfigFile
 
-_NOTHING = """\
-goodbot is not set up here yet.
-Watch the tiny model learn:  {goodbot} demo
-Set up a bot of your own:    {goodbot} init
-The same in a browser:       {goodbot} --browser
-All commands:                {goodbot} --help"""
+_WAYS = {"alone_demo": "demo", "alone_init": "init", "alone_browser": "--browser", "alone_help": "--help"}
+"""What somebody can do who has set nothing up: the key of its words, and what is typed."""
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -38,7 +38,7 @@ def main(arguments: argparse.Namespace) -> int:
         places = set(config.load(arguments.home, arguments.config).connectors) - {TERMINAL}
         lines = _resting(_at_rest(arguments)["data"], f"{goodbot} {'run' if places else 'chat'}", goodbot)
     if arguments.browser:
-        lines.append(f"Once it runs, `{goodbot} --browser` opens its pages.")
+        lines.append(phrase("alone_later", goodbot=goodbot))
     say("\n".join(lines))
     return 2 if arguments.browser else 0
 
@@ -57,7 +57,7 @@ def _begin(arguments: argparse.Namespace) -> int:
 
         return command.main(_globals(arguments))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say(_NOTHING.format(goodbot=_program(arguments)))
+        say("\n".join(_ways(_program(arguments))))
         return 0
     from goodbot.cli import init, parser
 
@@ -73,47 +73,57 @@ def _at_rest(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return client.ask(arguments.home, "status", [], _silent, alone)
 
 
+def _ways(goodbot: str) -> list[str]:
+    """What comes first where nothing is set up."""
+    rows = {
+        explained(phrase(key), "", here()).rstrip(): f"  {goodbot} {typed}" for key, typed in _WAYS.items()
+    }
+    return [phrase("alone_nothing"), *table(rows)]
+
+
 def _resting(found: Mapping[str, Any], start: str, goodbot: str) -> list[str]:
     """`found` is the data of `status`."""
     if not found["model"]:
-        return ["goodbot has no model to answer with yet.", f"Next: `{goodbot} init`"]
-    return ["goodbot is set up here, and is not running.", _counter(found), f"Next: `{start}`"]
+        return [phrase("alone_no_model"), phrase("setup_next", what=f"`{goodbot} init`")]
+    return [phrase("alone_resting"), _counter(found), phrase("setup_next", what=f"`{start}`")]
 
 
 def _running(found: Mapping[str, Any], goodbot: str) -> list[str]:
     if found["server"] == "starting" or "connectors" not in found:
-        return ["goodbot is starting.", f"Next: `{goodbot} status` says once it answers"]
-    who = f"v{found['version']}" if found["version"] and not found["off"] else "the base model"
+        return [phrase("alone_starting"), phrase("setup_next", what=phrase("alone_wait", goodbot=goodbot))]
+    who = version(0 if found["off"] else found["version"], here())
     places = [name for name, state in found["connectors"].items() if state == "running" and name != TERMINAL]
-    where = f" on {', '.join(places)}" if places else ""
-    state = f"goodbot runs: {who} answers{where} ({found['model']})."
-    return [state, _counter(found), f"Next: {_next(found, goodbot)}"]
+    runs = "alone_runs_on" if places else "alone_runs"
+    state = phrase(
+        runs, who=who, model=found["model"], **({"places": commas(here(), *places)} if places else {})
+    )
+    return [state, _counter(found), phrase("setup_next", what=_next(found, goodbot))]
 
 
 def _counter(found: Mapping[str, Any]) -> str:
     """The ratings, and what the next training waits for where they are enough or something is in the way."""
-    counted = f"Ratings: {found['ratings']} of {found['needed']}"
+    counted = {"ratings": found["ratings"], "needed": found["needed"]}
     if found["training"]:
-        return f"{counted}; it learns right now."
-    by_count = found["condition"]["name"] == "ratings"
-    more = found["needed"] - found["ratings"]
-    return f"{counted}, {more} more until the next training." if by_count else f"{counted}; {found['next']}."
+        return phrase("alone_learns", **counted)
+    if found["condition"]["name"] == "ratings":
+        return phrase("alone_more", **counted, more=found["needed"] - found["ratings"])
+    return phrase("alone_waits", **counted, why=found["next"])
 
 
 def _next(found: Mapping[str, Any], goodbot: str) -> str:
     """The one thing that helps most now."""
     if wrong := [name for name, state in found["connectors"].items() if state != "running"]:
-        return f"`{goodbot} doctor` says what is wrong with {wrong[0]}"
+        return phrase("alone_doctor", goodbot=goodbot, name=wrong[0])
     if found["off"] or found["paused"]:
-        return f"`{goodbot} resume` lets it learn again"
+        return phrase("alone_resume", goodbot=goodbot)
     if found["training"]:
-        return f"`{goodbot} status` shows how far it is"
+        return phrase("alone_progress", goodbot=goodbot)
     if found["comparison"]:
-        return f"`{goodbot} compare` asks which answers you like better"
+        return phrase("alone_compare", goodbot=goodbot)
     if found["ratings"] >= found["needed"]:
-        return f"`{goodbot} train` trains now, without waiting"
-    more = f"; `{goodbot} why` shows what it has learnt" if found["version"] else ""
-    return f"talk to it and rate its answers: `{goodbot} chat`{more}"
+        return phrase("alone_train", goodbot=goodbot)
+    why = phrase("alone_why", goodbot=goodbot) if found["version"] else ""
+    return pauses(here(), phrase("alone_talk", goodbot=goodbot), why)
 
 
 def _globals(arguments: argparse.Namespace) -> list[str]:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Collection
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import say
 
@@ -19,8 +20,12 @@ def agrees(question: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not somebody():
-        raise UsageError("nobody can be asked here: say --yes if that is what you want")
-    return _answer(f"{question} [y/N] ").casefold() in ("y", "yes")
+        raise UsageError(phrase("ask_nobody"))
+    return _answer(f"{question} {phrase('ask_yes_no')} ").casefold() in (
+        "y",
+        "yes",
+        *phrase("ask_yes").split(),
+    )
 
 
 def types(word: str, what: str, *, accepted: Collection[str]) -> bool:
@@ -31,8 +36,8 @@ def types(word: str, what: str, *, accepted: Collection[str]) -> bool:
     if word in accepted:
         return True
     if not somebody():
-        raise UsageError(f"{what}: say --accept {word} if that is what you want")
-    return _answer(f"{what}. Type {word} to agree: ") == word
+        raise UsageError(phrase("ask_accept", what=what, word=word))
+    return _answer(f"{phrase('ask_word', what=what, word=word)} ") == word
 
 
 def somebody() -> bool:
@@ -47,7 +52,7 @@ def _answer(question: str) -> str:
     try:
         answer = sys.stdin.readline()
     except KeyboardInterrupt:
-        say("\nstopped: it was not done\n", file=sys.stderr, end="", flush=True)
+        say(f"\n{phrase('ask_stopped')}\n", file=sys.stderr, end="", flush=True)
         raise
     finally:
         signal.signal(signal.SIGINT, before)

@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.commands import find
 from goodbot.api.control import Progress, call
 from goodbot.api.progress import progress_line
+from goodbot.api.texts.terminal import phrase, sentences
 from goodbot.base.errors import BusyError, ConfigError, GoodbotError
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees, somebody
@@ -31,7 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
     args = typed(arguments)
     if question := _question(arguments, args):
         if not agrees(question, yes=arguments.yes):
-            say("Nothing was deleted." if command == "forget" else "Nothing was changed.")
+            say(phrase("not_deleted" if command == "forget" else "not_changed"))
             return 1
         args.append("yes")
     trains = command == "train" and not args
@@ -39,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
     dry = trains and arguments.dry_run
     waits = trains and not (arguments.no_wait or dry)
     if trains and not dry and not _wants_it(arguments):
-        say("Nothing was trained.")
+        say(phrase("not_trained"))
         return 1
     if dry:
         args.append("--dry-run")
@@ -92,14 +93,13 @@ def _as_typed(arguments: argparse.Namespace) -> list[str]:
 def _question(arguments: argparse.Namespace, args: Sequence[str]) -> str:
     """What is asked before the command is done; empty: nothing."""
     if arguments.command == "forget":
-        from goodbot.config.layout import replaced
+        from goodbot.config.layout import beside
 
-        return (
-            f"Delete all words and ratings of {arguments.person}, and what was learnt from them? "
-            f"It cannot be undone.{replaced(arguments.home)}"
-        )
+        copies = ", ".join(map(str, beside(arguments.home)))
+        also = phrase("forget_copies", paths=copies) if copies else ""
+        return sentences(phrase("forget_sure", person=arguments.person), also)
     if arguments.command == "reset" or (arguments.command, *args) == ("rollback", "all"):
-        return "Let the base model answer, and leave out all ratings so far?"
+        return phrase("reset_sure")
     return ""
 
 
@@ -118,10 +118,7 @@ class StillTrainingError(GoodbotError):
     exit_code = 130
 
     def __init__(self) -> None:
-        super().__init__(
-            "the training goes on in the daemon: `goodbot status` shows how far it is, "
-            "`goodbot pause` stops it"
-        )
+        super().__init__(phrase("still_training"))
 
 
 def ask(
@@ -139,8 +136,7 @@ def ask(
             return alone()
         except BusyError as error:
             if time.monotonic() > end:
-                who = f"process {error.pid}" if error.pid else "another process"
-                raise BusyError(
-                    f"{who} has {home} and takes no commands: try again when it is done", pid=error.pid
-                ) from None
+                said = {"pid": error.pid} if error.pid else {}
+                busy = phrase("busy_pid" if error.pid else "busy_other", home=home, **said)
+                raise BusyError(busy, pid=error.pid) from None
         time.sleep(_STEP)

@@ -14,7 +14,7 @@ from goodbot import config
 from goodbot.api.commands import find
 from goodbot.api.control import Progress
 from goodbot.api.plugins import PluginHost, PluginInfo
-from goodbot.api.texts import say
+from goodbot.api.texts.terminal import phrase, told_here
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.commands.state import STOPPED
 from goodbot.commands.status import plugged_in
@@ -34,7 +34,7 @@ def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) 
         settings = config.load(arguments.home, arguments.config)
         if not settings.model.path and not (settings.home / "goodbot.db").exists():  # nothing is made
             data = {"model": None, "server": STOPPED, "pid": None, "home": str(settings.home)}
-            return {"ok": True, "text": say("status_no_model"), "data": data}
+            return {"ok": True, "text": phrase("status_no_model"), "data": data}
     return asyncio.run(_execute(arguments, args, progress))
 
 
@@ -57,7 +57,7 @@ async def run(
             await app.start_server()
         watcher = asyncio.create_task(_watch(app, progress))
         try:
-            result = await execute_locally(app, command, args)
+            result = await execute_locally(app, command, args, told_here())
         finally:
             watcher.cancel()
             await asyncio.gather(watcher, return_exceptions=True)
@@ -77,7 +77,7 @@ def _plugins(arguments: argparse.Namespace, progress: Progress) -> dict[str, Any
         return asyncio.run(_execute(arguments, [], progress))
     except (ConfigError, MissingExtraError) as error:
         found = plugged_in(_found(arguments.home, arguments.config))
-        text = f"{found.text}\n\ngoodbot does not start like this: {error}"
+        text = f"{found.text}\n\n{phrase('no_start', why=error)}"
         return {"ok": True, "text": text, "data": {**found.data, "config_error": str(error)}}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
+from goodbot.api.texts.terminal import phrase, rephrased
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say
 from goodbot.cli import help, words
@@ -29,6 +30,11 @@ class _Parser(argparse.ArgumentParser):
 
     _mixing = False
 
+    def format_help(self) -> str:
+        """What it means, in the language of whoever asks."""
+        help.put_in_words(self)  # not before: argparse itself cuts "usage: " off what `format_usage` gives
+        return super().format_help()
+
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Any = None, namespace: Any = None
     ) -> Any:
@@ -44,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
             self._mixing = False
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (`{self.prog} --help` tells more)")
+        raise UsageError(phrase("help_more_of", what=message, command=self.prog))
 
 
 class _Program(_Parser):
@@ -55,13 +61,14 @@ class _Program(_Parser):
     def format_help(self) -> str:
         """What a newcomer needs first, then the rest."""
         [options] = [one for one in self._action_groups if one.title == "options"]
+        help.put_in_words(self)
         formatter = self._get_formatter()
         formatter.start_section(options.title)
         formatter.add_arguments(options._group_actions)  # noqa: SLF001  it has no public name
         formatter.end_section()
         parts = (
             self.format_usage(),
-            f"{_MOTTO}\n",
+            f"{rephrased(_MOTTO)}\n",
             f"{help.overview(self.commands)}\n",
             formatter.format_help(),
         )
@@ -101,7 +108,7 @@ def _in_browser(word: str | None, arguments: argparse.Namespace, argv: Sequence[
     """Whether the setup is to be a page; wherever the option stands. Raises UsageError."""
     asks = word is None or word in _ASKING
     if arguments.browser and not asks:
-        raise UsageError(f"--browser goes with {' and '.join(_ASKING)}, or without a command")
+        raise UsageError(phrase("parse_browser", first=_ASKING[0], other=_ASKING[1]))
     return arguments.browser or (asks and _BROWSER in argv)
 
 
@@ -135,41 +142,36 @@ def _unknown(word: str, known: list[str]) -> str:
     import difflib
 
     near = difflib.get_close_matches(word, [*known, "--version", "--help"], n=1, cutoff=0.6)
-    hint = f"did you mean `goodbot {near[0]}`?" if near else "`goodbot --help` lists them"
-    return f"there is no command {word[:40]!r}; {hint}"
+    if near:
+        return phrase("parse_near", word=repr(word[:40]), near=near[0])
+    return phrase("parse_unknown", word=repr(word[:40]))
 
 
 def _too_many(word: str | None, extra: Sequence[str]) -> str:
     """What to say of words that the command does not take."""
     platform = extra[0][:40]
     if word == "init" and not platform.startswith("-"):
-        return (
-            f"`goodbot init` asks which platform; to say it at once: `goodbot init --platform {platform}`; "
-            f"to add it to a bot that you have: `goodbot connect {platform}`"
-        )
+        return phrase("parse_platform", platform=platform)
     command = f"goodbot {word}" if word else "goodbot"
-    return f"unrecognized arguments: {' '.join(extra)} (`{command} --help` tells more)"
+    return phrase("parse_too_many", words=" ".join(extra), command=command)
 
 
 def _home(wanted: Path | None) -> Path:
     """The state directory, which need not exist yet. Raises UsageError."""
     if wanted == Path():  # of `--home ""`, an unset variable in somebody's script
-        raise UsageError("--home names no directory")
+        raise UsageError(phrase("home_empty"))
     try:
         chosen = wanted or Path(os.environ.get("GOODBOT_HOME") or Path.home() / ".goodbot")
         home = chosen.expanduser().absolute()
     except RuntimeError as error:  # no such user, or no HOME
         if wanted or os.environ.get("GOODBOT_HOME"):
             raise UsageError(str(error)) from error
-        raise UsageError(
-            "this account has no home directory: name a directory for goodbot's data with "
-            "GOODBOT_HOME or --home"
-        ) from error
+        raise UsageError(phrase("home_none")) from error
     from goodbot.config.lock import finish_restore
 
     finish_restore(home)
     if home.exists() and not home.is_dir():
-        raise UsageError(f"the state directory {home} is not a directory")
+        raise UsageError(phrase("home_no_directory", home=home))
     return home
 
 

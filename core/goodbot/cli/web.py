@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from goodbot.api.control import call
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import desktop
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer, say
@@ -16,16 +17,16 @@ from goodbot.config.layout import LOGIN_PAGE
 def main(arguments: argparse.Namespace) -> int:
     """Print the link, and open it where its person sits; or sign everybody out."""
     if arguments.user and arguments.sign_out:
-        raise UsageError("--sign-out is for everybody: leave --user away")
+        raise UsageError(phrase("web_everybody"))
     args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
     answer = call(arguments.home, "web", args, lambda _: None)
     if answer is None:
-        raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
+        raise UsageError(phrase("wrong_web_stopped"))
     print_answer(answer, as_json=arguments.json)
     # A link for somebody named may be for another person: it works once, so it is theirs to open.
     opens = not (args or arguments.json or arguments.no_open) and desktop.sits_here()
     if opens and _shown(str(answer["data"]["url"]), arguments.home / LOGIN_PAGE):
-        say("Your browser opens it now. `goodbot web` makes another link.")
+        say(phrase("web_opens"))
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from goodbot.api.commands import GROUPS, Command, Grant, allowed
 from goodbot.api.events import ChannelKind
-from goodbot.api.texts import commas, say
+from goodbot.api.texts import commas, retold, say
 from goodbot.base.errors import UsageError
 from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result
@@ -32,18 +32,25 @@ async def help_(call: Call) -> Result:
     if topic != ALL and topic not in there:
         raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
     parts = [
-        [heading, *(one.explained("/rl ", fully=True) for one in known if one.group == group)]
+        [
+            retold(heading, language),
+            *(_in(language, one).explained("/rl ", fully=True) for one in known if one.group == group),
+        ]
         for group, heading in GROUPS.items()
         if group in there and topic in (ALL, group)
     ]
     return Result(text="\n\n".join("\n".join(part) for part in (*parts, here) if part))
 
 
+def _in(language: str, command: Command) -> Command:
+    return command._replace(summary=retold(command.summary, language))
+
+
 def _short(known: Sequence[Command], groups: Sequence[str], language: str) -> list[str]:
     """All of it where that is short, else the first ones, and where the others are."""
     heading = say("help_rate" if any(one.rates for one in known) else "help_talk", language)
     first = known if len(known) < LINES else [one for one in known if "chat" in one.first]
-    lines = [one.explained("/rl ") for one in first]
+    lines = [_in(language, one).explained("/rl ") for one in first]
     groups_ = commas(language, *groups)
     more = [say("help_more", language, groups=groups_)] if first != known else []
     return [heading, *lines, *more]

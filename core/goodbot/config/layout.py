@@ -79,12 +79,6 @@ def beside(home: Path) -> list[Path]:
     ]
 
 
-def replaced(home: Path) -> str:
-    """What a restore has replaced, by its paths, for a question; empty where there is nothing."""
-    paths = ", ".join(str(path) for path in beside(home))
-    return f" What a restore has replaced goes with it: {paths}." if paths else ""
-
-
 def is_home(home: Path) -> bool:
     """Whether the directory is a state directory, or empty; looks only at names and headers."""
     names = [entry.name for entry in home.iterdir()]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon's control socket: one command a connection, JSON lines, on a 0600 Unix socket.
 
-Request: `{"command": "status", "args": ["…"]}`. Answers: `{"progress": {…}}` while a training that
-was asked for with `wait` runs, then one `{"ok": true, "text": "…", "data": {…}}` or
-`{"ok": false, "error": "…", "exit_code": 1}`. Whoever can open the socket is an owner. It listens
-from when the daemon has the directory: while that still starts, `status` says so and the rest waits.
+Request: `{"command": "status", "args": ["…"], "language": "de"}`, or an empty language. Answers:
+`{"progress": {…}}` while a training that was asked for with `wait` runs, then one
+`{"ok": true, "text": "…", "data": {…}}` or `{"ok": false, "error": "…", "exit_code": 1}`. Whoever can open
+the socket is an owner. It listens from when the daemon has the directory: while that still starts, `status`
+says so and the rest waits.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from goodbot.api.control import FEATURE
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
+from goodbot.api.texts import language_of
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import BusyError, GoodbotError, UsageError, unexpected
@@ -44,25 +46,29 @@ def local_channel(account: str = "local") -> ChannelRef:
     return ChannelRef(connector=TERMINAL, account=account, id="local", kind=ChannelKind.PRIVATE)
 
 
-def local_user() -> UserRef:
+def local_user(language: str = "") -> UserRef:
     """The person at the terminal."""
-    return UserRef(connector=TERMINAL, account="local", id=str(os.geteuid()))
+    return UserRef(connector=TERMINAL, account="local", id=str(os.geteuid()), language=language)
 
 
-async def execute(app: App, command: str, args: Sequence[str]) -> Result:
-    """Run one command as the local owner; `feature NAME …` is one's own. Raises GoodbotError."""
+async def execute(app: App, command: str, args: Sequence[str], language: str = "") -> Result:
+    """Run one command as the local owner; `feature NAME …` is one's own. Raises GoodbotError.
+
+    The answer is in that language, or in that of `[serving] language`.
+    """
     if command == FEATURE and args:
         return await app.manager.features.asked(*args)
     event = sanitize.storable(
         CommandEvent(
             event_id=f"cli-{uuid.uuid4().hex}",
             order=OrderKey(int(app.clock.now() * 1000), ours=True),
-            user=local_user(),
+            user=local_user(language),
             channel=local_channel(),
             name=command,
             args=" ".join(args),
         )
     )
+    event = sanitize.read_by(event, app.config.serving.language)
     result = await app.commands.execute(event, direct=True)
     while result.later is not None:
         result = await result.later()
@@ -133,12 +139,12 @@ class ControlSocket:
 
     async def _answer(self, request: Any, writer: asyncio.StreamWriter) -> dict[str, Any]:
         try:
-            command, args = _parse(request)
+            command, args, language = _parse(request)
             if command == "status" and not self._ready.is_set():
                 return {"ok": True, **self._starting()}
             app = await self._started()
             async with _progress(app, writer, wanted="wait" in args):
-                result = await execute(app, command, args)
+                result = await execute(app, command, args, language)
         except GoodbotError as error:
             return _failed(error)
         except Exception as error:
@@ -185,12 +191,13 @@ def _failed(error: GoodbotError) -> dict[str, Any]:
     return {"ok": False, "error": str(error), "exit_code": error.exit_code}
 
 
-def _parse(request: Any) -> tuple[str, list[str]]:
+def _parse(request: Any) -> tuple[str, list[str], str]:
     match request:
         case {"command": str(command)}:
             args: Any = request.get("args", [])
+            language = language_of(str(request.get("language", "")))
             if isinstance(args, list) and all(isinstance(word, str) for word in args):  # pyright: ignore[reportUnknownVariableType]
-                return clean(command), [clean(str(word)) for word in args]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                return clean(command), [clean(str(word)) for word in args], language  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         case _:
             pass
     raise UsageError("a request names a command and its args")

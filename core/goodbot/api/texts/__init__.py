@@ -3,17 +3,15 @@
 
 Whoever changes a sentence edits `en.toml`, and the same key in the other files. A text is a line with
 `{names}` in it, or one line for each plural category of the number that `by` names. docs/decisions/0019
-says why it is TOML.
+says why it is TOML. What is read in a terminal only has files of its own, in `terminal/`.
 """
 
 from __future__ import annotations
 
-import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
@@ -86,11 +84,20 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
 
 
 @cache
+def part(language: str, folder: str = "") -> Mapping[str, Text]:
+    """The texts of one file, by key. Raises KeyError for another language than `LANGUAGES` has."""
+    import tomllib  # both only where something is said: a command may say nothing
+    from importlib.resources import files
+
+    LANGUAGES[language]  # nothing but these names ever becomes a path
+    text = files(__name__).joinpath(folder, f"{language}.toml").read_text(encoding="utf-8")
+    return cast("Mapping[str, Text]", tomllib.loads(text))
+
+
+@cache
 def catalogue(language: str) -> Mapping[str, Text]:
     """All texts of one of `LANGUAGES`, by key. Raises KeyError for another language."""
-    LANGUAGES[language]  # nothing but these names ever becomes a path
-    text = files(__name__).joinpath(f"{language}.toml").read_text(encoding="utf-8")
-    return cast("Mapping[str, Text]", tomllib.loads(text))
+    return {**part(language), **part(language, "terminal")}
 
 
 def language_of(*tags: str) -> str:
@@ -125,7 +132,23 @@ def say(key: str, language: str = "", /, **values: Any) -> str:
         KeyError: The key is unknown, or a value is missing.
     """
     language = language_of(language) or ENGLISH
-    text = catalogue(language)[key]
+    return filled(catalogue(language)[key], language, values)
+
+
+def filled(text: Text, language: str, values: Mapping[str, Any]) -> str:
+    """Put values into a text.
+
+    Args:
+        text: As it stands in a file.
+        language: One of `LANGUAGES`.
+        values: What is put in, by name.
+
+    Returns:
+        The text with its values.
+
+    Raises:
+        KeyError: A value is missing.
+    """
     if not isinstance(text, str):
         text = text[LANGUAGES[language].category(values[text[BY]])]
     return text.format_map({name: _shown(value) for name, value in values.items()})

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line in the reader's language: by the locale, else by the config; English for programs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+from goodbot.api.texts import LANGUAGES, part
+from goodbot.api.texts.terminal import FOLDER
+from goodbot.base.columns import wide
+from goodbot.cli import main, parser
+from goodbot.config.lock import prepare_home
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    monkeypatch.setenv("GOODBOT_HOME", str(home))
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    return home
+
+
+def helped(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(argv)
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def meanings(of: argparse.ArgumentParser) -> set[str]:
+    """All that a parser and what is in it say of themselves."""
+    found = {of.description or ""}
+    for action in of._actions:
+        found.add(action.help or "")
+        if isinstance(action, argparse._SubParsersAction):
+            found |= {choice.help or "" for choice in action._choices_actions}
+            found |= {text for choice in action.choices.values() for text in meanings(choice)}
+    return found - {"", argparse.SUPPRESS}
+
+
+def test_what_every_command_and_option_means_is_in_the_catalogue(home: Path) -> None:
+    known = {text for text in part("en", FOLDER).values() if isinstance(text, str)}
+    assert meanings(parser.whole(home, None)) - known == set()
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_the_help_is_in_the_language_of_the_locale_and_fits(
+    language: str, capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", f"{language}.UTF-8")
+    own = part(language, FOLDER)
+    for argv in (["--help"], ["help", "all"], ["train", "--help"], ["adapters", "export", "--help"]):
+        told = helped(capsys, *argv)
+        assert all(wide(line) <= 80 for line in told.splitlines()), argv
+        assert len(told.splitlines()) <= 45 or "all" in argv
+    assert str(own["cmd_adapters_which"]) in told
+    assert str(own["help_options"]) in told
+    assert f"{own['help_usage']}" in told
+    assert "goodbot adapters export [-h]" in told, "its name is whole"
+
+
+def test_what_is_wrong_is_said_in_it_too(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main(["statsu"]) == 2
+    said = capsys.readouterr().err
+    assert said == "goodbot: es gibt keinen Befehl 'statsu'; meintest du `goodbot status`?\n"
+
+
+def test_goodbot_alone_is_in_it_with_what_the_daemon_counts(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    assert main([]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "goodbot ist hier noch nicht eingerichtet."
+    assert {line.index("goodbot ") for line in said[1:]} == {said[1].index("goodbot ")}
+    prepare_home(home)
+    (home / "config.toml").write_text('[model]\npath = "demo"\n')
+    assert main(["pause"]) == 0
+    capsys.readouterr()
+    assert main([]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "goodbot ist hier eingerichtet und läuft nicht."
+    assert said[1].endswith("; das Training ist pausiert; mit `resume` geht es weiter.")
+    assert main(["status"]) == 0
+    assert "das Training ist pausiert" in capsys.readouterr().out
+
+
+def test_where_the_locale_names_none_of_ours_the_config_decides(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "nl_NL.UTF-8")
+    prepare_home(home)
+    (home / "config.toml").write_text('[serving]\nlanguage = "es"\n')
+    assert main([]) == 0
+    assert "goodbot aún no tiene un modelo con el que responder." in capsys.readouterr().out
+
+
+def test_programs_are_told_everything_in_english(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    prepare_home(home)
+    (home / "config.toml").write_text('[model]\npath = "demo"\n[serving]\nlanguage = "es"\n')
+    assert main(["pause", "--json"]) == 0
+    capsys.readouterr()
+    assert main(["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["next"] == "training is paused; `resume` lets it go on"
+    assert main(["forget", "x:1", "--json"]) == 2
+    assert "nobody can be asked here" in capsys.readouterr().err
