@@ -247,7 +247,7 @@ def test_a_platform_is_connected_while_goodbot_runs(home: Path, far: Far[FakeSla
     ("flags", "sentence"),
     [
         (("--model", "demo"), "--model: the bot is set up already"),
-        (("--preset", "bold", "--schedule", "auto"), "--preset and --schedule: the bot is set up"),
+        (("--preset", "bold", "--schedule", "auto"), "--preset, --schedule: the bot is set up"),
         (("--token-stdin", "--owner", "alice"), "a user id on Slack is like U0123ABCDEF"),
     ],
 )

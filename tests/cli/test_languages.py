@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import pytest
-from goodbot.api.texts import LANGUAGES, part
+from goodbot.api.texts import LANGUAGES, part, terminal
 from goodbot.api.texts.terminal import FOLDER
 from goodbot.base.columns import wide
-from goodbot.cli import main, parser
+from goodbot.base.suggest import Offered
+from goodbot.cli import asking, main, parser
+from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.config.lock import prepare_home
+
+from tests.cli.terminal import Person
 
 
 @pytest.fixture
@@ -107,3 +112,64 @@ def test_programs_are_told_everything_in_english(capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out)["next"] == "training is paused; `resume` lets it go on"
     assert main(["forget", "x:1", "--json"]) == 2
     assert "nobody can be asked here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("locale", "first", "wrong", "left"),
+    [
+        (
+            "de_DE.UTF-8",
+            "Schritt 1 von 8: Wo spricht man mit ihm?",
+            "b für zurück, q zum Verlassen.",
+            "Abgebrochen. Nichts wurde gespeichert.",
+        ),
+        (
+            "zh_CN.UTF-8",
+            "第 1 步，共 8 步：大家在哪里和它聊天？",
+            "b 返回，q 退出。",
+            "已退出，什么都没有保存。",
+        ),
+    ],
+)
+def test_the_questions_of_the_setup_are_in_it(
+    home: Path, locale: str, first: str, wrong: str, left: str
+) -> None:
+    with Person(home, "init", LC_ALL=locale) as person:
+        person.until(lambda _: first in person.raw)
+        person.type("99\n")
+        person.until(lambda _: wrong in person.raw)
+        person.type("q\n")
+        person.until(lambda _: left in person.raw)
+
+
+@pytest.mark.parametrize(("typed", "agreed"), [("j", True), ("yes", True), ("", False), ("n", False)])
+def test_yes_is_said_in_it_or_in_english(
+    typed: str, agreed: bool, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return typed
+
+    monkeypatch.setattr(asking, "somebody", lambda: True)
+    monkeypatch.setattr(asking, "_answer", answer)
+    assert asking.agrees("Sicher?", yes=False) is agreed
+    assert asked == ["Sicher? [j/N] "]
+
+
+def test_a_name_that_nothing_has_is_answered_in_it(home: Path) -> None:
+    assert terminal.instead("telegramm", ["telegram", "slack"]) == "meintest du 'telegram'?"
+    assert terminal.instead("x", ["telegram", "slack"]) == "es gibt: slack, telegram"
+    assert terminal.instead("x", []) == f"es gibt: {terminal.phrase('setup_none')}"
+    offered = Offered[int](("mine", "yours"))
+    assert terminal.instead("mine", offered).endswith("schaltet es ein")
+    assert '`[plugins] enable = ["mine", "yours"]`)' in terminal.instead("other", offered)
+
+
+def test_a_page_is_spoken_to_in_the_language_of_its_browser(home: Path) -> None:
+    with terminal.speaking("ja"):
+        assert Dialogue({}, asks=False, out=sys.stdout).phrase("not_changed") == "何も変更していません。"
+    with terminal.speaking(""):
+        assert terminal.here() == "en"
+    assert terminal.here() == "de"

@@ -65,6 +65,7 @@ NEVER_ONE = {
     "answers_resumed",
     "alone_runs",
     "alone_runs_on",
+    "run_answers",
 }
 """Texts with a number that is never 1."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 _V = TypeVar("_V")
 
@@ -28,20 +28,41 @@ class Offered(dict[str, _V]):
         return found
 
 
-def instead(wanted: str, known: Iterable[str], also: Iterable[str] = (), *, cutoff: float = 0.6) -> str:
-    """The end of a sentence about a name that is neither in `known` nor in `also`.
+class Suggestion(NamedTuple):
+    """What there is instead of a name."""
+
+    near: str
+    """The one that was meant; empty: none is like it."""
+    names: list[str]
+    is_off: bool
+    """Whether it is the name of a plugin that is installed and off."""
+    switch: str
+    """The line of the config that switches such a plugin on; empty: none is off."""
+
+
+def suggested(
+    wanted: str, known: Iterable[str], also: Iterable[str] = (), *, cutoff: float = 0.6
+) -> Suggestion:
+    """What to suggest for a name that is neither in `known` nor in `also`.
 
     `cutoff` as `difflib.get_close_matches` has it.
     """
     off = known.off if isinstance(known, Offered) else ()
-    if wanted in off:
-        return f'the plugin {wanted!r} is installed and off: `[plugins] enable = ["{wanted}"]` switches it on'
     names = sorted({*known, *also})
     near = difflib.get_close_matches(wanted, names, n=1, cutoff=cutoff)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names) or 'none'}"
-    if off:
-        listed = ", ".join(f'"{name}"' for name in off)
-        hint += f" (a plugin that is installed and off may have it: `[plugins] enable = [{listed}]`)"
+    listed = ", ".join(f'"{name}"' for name in ((wanted,) if wanted in off else off))
+    switch = f"`[plugins] enable = [{listed}]`" if off else ""
+    return Suggestion(near=near[0] if near else "", names=names, is_off=wanted in off, switch=switch)
+
+
+def instead(wanted: str, known: Iterable[str], also: Iterable[str] = (), *, cutoff: float = 0.6) -> str:
+    """The end of a sentence about a name that is neither in `known` nor in `also`, in English."""
+    found = suggested(wanted, known, also, cutoff=cutoff)
+    if found.is_off:
+        return f"the plugin {wanted!r} is installed and off: {found.switch} switches it on"
+    hint = f"did you mean {found.near!r}?" if found.near else f"there are: {', '.join(found.names) or 'none'}"
+    if found.switch:
+        hint += f" (a plugin that is installed and off may have it: {found.switch})"
     return hint
 
 

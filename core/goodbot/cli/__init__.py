@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         say(f"goodbot: {where}{error.strerror or error}", file=sys.stderr)
         return 1
+    finally:
+        speak()  # for whoever calls this twice
 
 
 def _language(arguments: Any) -> str:

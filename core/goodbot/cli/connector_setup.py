@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts.terminal import phrase
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets
 from goodbot.daemon.http.http import Http
@@ -42,5 +43,5 @@ def wrong_id(setup: type[ConnectorSetup] | None, value: str) -> str:
     Without its packages (None) a platform cannot say what its ids are like.
     """
     if not value or value.startswith("@") or len(value) > 64 or " " in value:
-        return "an id is needed, not a name: names can change hands"
+        return phrase("setup_no_name")
     return setup.wrong_user_id(value) if setup else ""

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from goodbot import config
 from goodbot.api import control
+from goodbot.api.sentences import sentence
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, instead, phrase
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer, say
-from goodbot.base.suggest import instead
 from goodbot.cli.asking import agrees
 from goodbot.cli.uninstall import Leaving
 from goodbot.cli.uninstall.platforms import platforms
@@ -27,13 +29,12 @@ def main(arguments: argparse.Namespace) -> int:
     settings = config.load(arguments.home, arguments.config)
     if name not in settings.connectors:
         known = instead(name, settings.connectors)
-        raise UsageError(f"{name[:40]!r} is not connected; {known}")
+        raise UsageError(phrase("not_connected", name=repr(name[:40]), instead=known))
     plugins = open_plugins(settings)
     alone = replace(settings, connectors={name: settings.connectors[name]})
     leaving = Leaving(home=arguments.home, config=alone, plugins=plugins, keep_data=True)
-    question = f"Leave {name}? Its settings and tokens are deleted; ratings and what was learnt stay."
-    if not agrees(question, yes=arguments.yes):
-        say("Nothing was removed.")
+    if not agrees(phrase("leave_sure", name=name), yes=arguments.yes):
+        say(phrase("not_removed"))
         return 1
     gone, stays = asyncio.run(_platform(leaving))
     file = ConfigFile(arguments.home, arguments.config)
@@ -46,11 +47,12 @@ def main(arguments: argparse.Namespace) -> int:
         if store.delete(secret):
             gone.append(secret)
         if os.environ.get(secret):
-            stays.append(f"{secret} is set in the environment: take it out of the file that sets it")
+            stays.append(phrase("stays_set", name=secret))
     daemon = control.call(arguments.home, "status", [], lambda progress: None)
-    lines = [f"removed: {what}" for what in gone] + [f"stays: {why}" for why in stays]
+    lines = [phrase("removed", what=what) for what in gone]
+    lines += [phrase("stays", what=why) for why in stays]
     if daemon:
-        lines.append(f"Restart the goodbot that runs as process {daemon['data']['pid']}.")
+        lines.append(sentence(phrase("setup_restart", pid=daemon["data"]["pid"]), here()))
     data = {"removed": gone, "stays": stays, "restart": bool(daemon)}
     print_answer({"text": "\n".join(lines), "data": data}, as_json=arguments.json)
     return 1 if stays else 0
@@ -62,11 +64,11 @@ async def _platform(leaving: Leaving) -> tuple[list[str], list[str]]:
     stays: list[str] = []
     for trace in await platforms(leaving):
         if trace.remove is None:
-            stays.append(f"{trace.what}: {trace.stays}")
+            stays.append(explained(trace.what, trace.stays, here()))
             continue
         try:
             await trace.remove()
             gone += trace.done or [trace.what]
         except (GoodbotError, TimeoutError) as error:
-            stays.append(f"{trace.what}: {str(error) or 'the platform does not answer'}")
+            stays.append(explained(trace.what, str(error) or phrase("platform_silent"), here()))
     return gone, stays

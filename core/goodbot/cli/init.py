@@ -17,9 +17,10 @@ from typing import Any, TextIO
 from goodbot import config
 from goodbot.api import control
 from goodbot.api.plugins import PluginHost
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, instead, phrase
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer, say, say_json
-from goodbot.base.suggest import instead
 from goodbot.cli.setup.asked import flag_of
 from goodbot.cli.setup.dialogue import Dialogue, Left
 from goodbot.cli.setup.draft import OWN, Draft, StateFound
@@ -34,10 +35,6 @@ from goodbot.config.secrets import SecretStore
 _FLAGS = ("platform", "keep_token", "backend", "install", "model", "preset", "schedule", "owner", "start")
 _OF_BOT = ("backend", "model", "preset", "schedule")
 """The flags that say what the bot is, wherever people talk to it."""
-_AS_IT_IS = "Nothing would change."
-_KEYS = """\
-Answer with a number or in words; Enter takes what stands in [ ].
-b goes back, q leaves. Settings are written after the last question."""
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -90,7 +87,7 @@ def settle(dialogue: Dialogue, arguments: argparse.Namespace, draft: Draft) -> S
                 _need_terminal("connect" if draft.platform else "init", dialogue.out)
             dialogue.say(_about(dialogue, draft, place))
             if dialogue.at_terminal:
-                dialogue.say(_KEYS)
+                dialogue.say(dialogue.phrase("init_keys"))
         try:
             walk(dialogue, place, draft)
             save(place, draft)
@@ -114,7 +111,8 @@ def preview(arguments: argparse.Namespace, draft: Draft) -> int:
     _begin(draft, place, arguments)
     dialogue = Dialogue(given(arguments), asks=False, out=sys.stderr, colour=False)
     lines = list(program.preview(dialogue, place, draft))
-    text = "\n".join(["This would change:", *(f"  {line}" for line in lines)] if lines else [_AS_IT_IS])
+    would = [phrase("init_would"), *(f"  {line}" for line in lines)]
+    text = "\n".join(would if lines else [phrase("init_same")])
     data = {"dry_run": True, "platform": draft.platform, "would_change": lines}
     print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
@@ -128,30 +126,25 @@ def _begin(draft: Draft, place: StateFound, arguments: argparse.Namespace) -> No
     can = loaded.only(lambda spec: bool(spec.setup))
     if draft.platform not in can:
         if spec := loaded.get(draft.platform):
-            tokens = f", and set {' and '.join(spec.secrets)} in the environment" if spec.secrets else ""
-            raise UsageError(
-                f"{spec.title} is set up by hand: write [connectors.{spec.name}] into config.toml{tokens}"
-            )
-        raise UsageError(f"no platform {draft.platform[:40]!r} can be set up; {instead(draft.platform, can)}")
+            said = {"title": spec.title, "name": spec.name}
+            if not spec.secrets:
+                raise UsageError(phrase("init_by_hand", **said))
+            tokens = commas(here(), *spec.secrets)
+            raise UsageError(phrase("init_by_hand_tokens", **said, tokens=tokens))
+        name, known = repr(draft.platform[:40]), instead(draft.platform, can)
+        raise UsageError(phrase("init_no_platform", name=name, instead=known))
     now = place.config
     if now.model.path:
         draft.alone, draft.model = True, now.model.path
         draft.backend, draft.schedule = now.training.backend, now.training.schedule
         draft.preset = preset_of(now.training.settings) or OWN
         if given := [f"--{name}" for name in _OF_BOT if getattr(arguments, name) is not None]:
-            raise UsageError(
-                f"{' and '.join(given)}: the bot is set up already, and connect changes nothing but "
-                f"the platform; `goodbot init {given[0]} …` does"
-            )
+            raise UsageError(phrase("init_already", flags=commas(here(), *given), first=given[0]))
 
 
 def _need_terminal(word: str, out: TextIO) -> None:
     if not (sys.stdin.isatty() and out.isatty()):
-        raise UsageError(
-            f"{word} asks questions and this is no terminal: give --yes, and the answers as flags "
-            "(--token-stdin, --keep-token, --owner, --start and others; "
-            f"`goodbot {word} --help` says what they take)"
-        )
+        raise UsageError(phrase("init_no_terminal", word=word))
 
 
 def _about(dialogue: Dialogue, draft: Draft, place: StateFound) -> str:
@@ -190,17 +183,13 @@ def given(arguments: argparse.Namespace) -> dict[str, str]:
     if arguments.token_stdin or arguments.token == "-":  # noqa: S105
         tokens = [line.strip() for line in sys.stdin if line.strip()]
         if not tokens:
-            raise UsageError("no token came on standard input")
+            raise UsageError(phrase("init_no_token"))
     elif tokens:
-        say(
-            "goodbot: a token in a flag can be seen in the list of processes and in the shell's "
-            "history; --token-stdin is better",
-            file=sys.stderr,
-        )
+        say(f"goodbot: {phrase('init_token_seen')}", file=sys.stderr)
     found |= {f"--token{n if n > 1 else ''}": token for n, token in enumerate(tokens, 1)}
     for word in arguments.set or ():
         key, equals, value = word.partition("=")
         if not equals:
-            raise UsageError(f"--set {word[:40]!r}: it takes KEY=VALUE")
+            raise UsageError(phrase("init_set", word=repr(word[:40])))
         found[flag_of(key)] = value
     return found

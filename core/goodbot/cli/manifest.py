@@ -9,10 +9,10 @@ from dataclasses import asdict
 
 from goodbot import config
 from goodbot.api.setup import Manifest
+from goodbot.api.texts.terminal import instead, phrase
 from goodbot.base.errors import MissingExtraError, UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.printing import say, say_json
-from goodbot.base.suggest import instead
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.setup.manifest import explained
 from goodbot.config.secrets import Secrets, SecretStore
@@ -26,7 +26,7 @@ def main(arguments: argparse.Namespace) -> int:
     spec = specs.get(arguments.name)
     if spec is None:
         known = instead(arguments.name, specs)
-        raise UsageError(f"no connector is named {arguments.name[:40]!r}; {known}")
+        raise UsageError(phrase("no_connector", name=repr(arguments.name[:40]), instead=known))
     if missing_modules(spec.requires):
         raise MissingExtraError(f"the {spec.name} connector", spec.extra or spec.name)
     made = setup_class(spec)
@@ -36,7 +36,7 @@ def main(arguments: argparse.Namespace) -> int:
     setup = prepared(made, Secrets(spec.secrets, kept), own, settings) if made else None
     manifest = setup.manifest() if setup else None
     if setup is None or manifest is None:
-        raise UsageError(f"{spec.name} takes no manifest: `goodbot connect {spec.name}` sets it up")
+        raise UsageError(phrase("no_manifest", name=spec.name))
     if arguments.out:
         arguments.out.write_bytes(manifest.content)
     if arguments.json:
@@ -44,12 +44,12 @@ def main(arguments: argparse.Namespace) -> int:
         say_json({**told, "out": str(arguments.out or "")})
         return 0
     if arguments.out:
-        say(f"Written to {arguments.out}.")
+        say(phrase("setup_written", file=arguments.out))
     else:
         _print(manifest)
     if sys.stdout.isatty() and manifest.file:
-        how = "Or open this link, which has it filled in" if manifest.filled else "It goes in here"
-        where = f"{how}: {manifest.link}" if manifest.link else ""
+        how = "manifest_link" if manifest.filled else "manifest_in"
+        where = phrase(how, link=manifest.link) if manifest.link else ""
         say("\n".join(["", *explained(setup, manifest), where]).rstrip(), file=sys.stderr)
     return 0
 
@@ -58,7 +58,7 @@ def _print(manifest: Manifest) -> None:
     if not manifest.packed:
         say(manifest.text, end="" if manifest.text.endswith("\n") else "\n")
     elif sys.stdout.isatty():
-        raise UsageError(f"it is no text: say --out FILE, for example --out {manifest.file}")
+        raise UsageError(phrase("manifest_no_text", file=manifest.file))
     else:
         sys.stdout.buffer.write(manifest.packed)
         sys.stdout.buffer.flush()

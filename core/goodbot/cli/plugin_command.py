@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.control import call
 from goodbot.api.setup import ConnectorSetup, GoodbotProgram
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import UsageError
 from goodbot.config.secrets import Secrets
 
@@ -30,7 +31,7 @@ class ForPlugins(GoodbotProgram):
 
         settings = config.load(self._home, self._path)
         if spec.name not in settings.connectors:
-            raise UsageError(f"{spec.name} is not connected yet: run `goodbot connect {spec.name}` first")
+            raise UsageError(phrase("connect_first", name=spec.name))
         grants, own = settings.connector(spec.name, spec.settings)
         setup = setup_class(spec)
         assert setup is not None  # noqa: S101  its own plugin asks

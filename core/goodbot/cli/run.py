@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from goodbot import config
-from goodbot.api.sentences import words
+from goodbot.api.sentences import version, words
+from goodbot.api.texts import ENGLISH, commas, explained
+from goodbot.api.texts.terminal import here, phrase, sentences, speaking
 from goodbot.base import cage, log
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import raise_limit
@@ -67,10 +69,7 @@ class _NeverUpError(Exception):
 async def _run(arguments: argparse.Namespace) -> None:
     settings = load(arguments)
     if arguments.demo_model and settings.model.path not in ("", DEMO):
-        raise UsageError(
-            f"the config names a model ({settings.model.path}): leave --demo-model away, "
-            "or play with it in a directory of its own (--home)"
-        )
+        raise UsageError(phrase("run_demo", model=settings.model.path))
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
@@ -131,7 +130,7 @@ def _as_asked(arguments: argparse.Namespace, settings: config.Config) -> config.
     if not arguments.insecure_local:
         return settings
     if _LOCAL not in settings.connectors:
-        raise UsageError(f"--insecure-local is for [connectors.{_LOCAL}], which the config has not")
+        raise UsageError(phrase("run_insecure", name=_LOCAL))
     section = {**settings.connectors[_LOCAL], "insecure_local": True}
     return replace(settings, connectors={**settings.connectors, _LOCAL: section})
 
@@ -244,21 +243,36 @@ async def _greet(app: App) -> str:
     """Say who answers where; a log of JSON lines gets it as lines of its own. Returns it."""
     active = await app.registry.active()
     standing = await app.scheduler.standing()
-    names = sorted(set(app.connectors.running) - set(app.connectors.problems))
-    greeting = (
-        f"{app.model.name} answers on {', '.join(names)} ({app.backend.name}, "
-        f"{f'v{active}' if active else 'base model'}); "
-        f"{words(progress(standing.available, await app.scheduler.needed()))}"
-    )
-    lines = [f"{greeting} Ctrl-C stops."]
-    lines += [
-        f"{name}: {error}" if error == CONNECTING or "." in name else f"{name} is not running: {error}"
-        for name, error in app.connectors.problems.items()
-    ]
-    lines += [trouble] if (trouble := app.server.trouble()) else []
+    waits = progress(standing.available, await app.scheduler.needed())
+    machines = app.config.log.format == "json"
+    with speaking(ENGLISH) if machines else contextlib.nullcontext():
+        greeting, *more = _greeting(app, active, words(waits, language=here()))
+        lines = [sentences(greeting, phrase("run_ends")), *more]
     for line in lines:
-        if app.config.log.format == "json":
+        if machines:
             logger.info("%s", line)
         else:
             say(line, file=sys.stderr, flush=True)
     return greeting
+
+
+def _greeting(app: App, active: int, waits: str) -> list[str]:
+    """Who answers where, then what does not."""
+    names = sorted(set(app.connectors.running) - set(app.connectors.problems))
+    language = here()
+    greeting = phrase(
+        "run_answers",
+        model=app.model.name,
+        places=commas(language, *names),
+        backend=app.backend.name,
+        version=version(active, language),
+        more=waits,
+    )
+    wrong = [
+        explained(name, error, language)
+        if error == CONNECTING or "." in name
+        else phrase("run_not_running", name=name, why=error)
+        for name, error in app.connectors.problems.items()
+    ]
+    trouble = app.server.trouble()
+    return [greeting, *wrong, *([trouble] if trouble else [])]

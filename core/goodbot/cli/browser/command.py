@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from goodbot.api.texts.terminal import phrase, speaking
 from goodbot.base import desktop
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import say
@@ -25,16 +26,7 @@ from goodbot.cli.browser.stage import Stage
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft
 
-_SHOWN = """\
-Your browser shows the setup. If it does not, open this in a browser of this computer; it works once:"""
-_FROM_ELSEWHERE = """
-
-If you sit at another computer, type this in a second terminal there, and open the link there:
-
-  ssh -N -L {port}:{host}:{port} NAME@SERVER"""
-_TO_OPEN = "Open this in a browser of this computer to set goodbot up; it works once:"
-_SILENT = "The page has not been seen for a while. If it is closed, open this; it works once:"
-_ENDS = "Ctrl-C ends it. Settings are written after the last question."
+_TUNNEL = "  ssh -N -L {port}:{host}:{port} NAME@SERVER"
 
 
 def pages(globals_: list[str]) -> int:
@@ -54,7 +46,7 @@ def main(globals_: list[str]) -> int:
 def ask(arguments: argparse.Namespace, draft: Draft) -> int:
     """Ask what `draft` and the flags leave open. Raises UsageError."""
     if arguments.yes or arguments.json:
-        raise UsageError("--browser is for a person: leave --yes and --json away")
+        raise UsageError(phrase("browser_person"))
     given, stage = init.given(arguments), Stage()
     with served(stage) as page, _folder() as folder:
         stage.silent = lambda: show_again(page)
@@ -90,11 +82,13 @@ def _comes(stage: Stage, address: str, folder: Path) -> bool:
 def open_page(address: str, folder: Path) -> None:
     """Show the page where its person sits. Other accounts see what programs are started with, so the
     browser gets a file of ours; the address itself is for whoever reads this terminal."""
-    here = desktop.sits_here()
-    port = urlsplit(address).port
-    elsewhere = _FROM_ELSEWHERE.format(host=HOST, port=port) if desktop.over_ssh() else ""
-    say(f"{_SHOWN if here else _TO_OPEN}\n\n  {address}{elsewhere}\n\n{_ENDS}", flush=True)
-    if here:  # some browsers come back only when they are closed
+    at_hand = desktop.sits_here()
+    lines = [phrase("browser_shown" if at_hand else "browser_to_open"), f"  {address}"]
+    if desktop.over_ssh():
+        tunnel = _TUNNEL.format(host=HOST, port=urlsplit(address).port)
+        lines += [phrase("browser_elsewhere"), tunnel]
+    say("\n\n".join([*lines, phrase("browser_ends")]), flush=True)
+    if at_hand:  # some browsers come back only when they are closed
         page = folder / "setup.html"
         threading.Thread(target=_show, args=(address, page), name="browser", daemon=True).start()
 
@@ -119,7 +113,8 @@ def settle(
     Raises GoodbotError, OSError, and KeyboardInterrupt once it is written.
     """
     try:
-        settled = init.settle(PageDialogue(stage, given), arguments, draft)
+        with speaking(stage.language):
+            settled = init.settle(PageDialogue(stage, given), arguments, draft)
     except KeyboardInterrupt:
         stage.end("failed")
         raise

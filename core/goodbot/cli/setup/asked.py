@@ -8,6 +8,7 @@ from typing import Any
 
 from goodbot.access.login import OWNER
 from goodbot.api.setup import ConnectorSetup, Question
+from goodbot.api.texts import commas
 from goodbot.base.errors import UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
@@ -57,10 +58,11 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
     draft.settings = {}
     known = [flag_of(question.key) for question in setup.questions]
     if unknown := [flag for flag in dialogue.flags() if flag.startswith(_SET) and flag not in known]:
-        raise UsageError(
-            f"{unknown[0][:60]}: {setup.title} asks for no such setting"
-            + (f"; it asks for {', '.join(known)}" if known else "")
-        )
+        said = {"flag": unknown[0][:60], "title": setup.title}
+        if not known:
+            raise UsageError(dialogue.phrase("setup_no_setting", **said))
+        asked = commas(dialogue.language, *known)
+        raise UsageError(dialogue.phrase("setup_asks_for", **said, known=asked))
     for question in setup.questions:
         before = settings_of(place, draft)
 
@@ -85,7 +87,7 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
 def _put(dialogue: Dialogue, question: Question) -> str:
     """A question that may be left without an answer."""
     if dialogue.at_terminal:
-        return f"{question.text} (Enter: none)"
+        return dialogue.phrase("setup_enter_none", question=question.text)
     return dialogue.phrase("setup_optional", what=question.text)
 
 

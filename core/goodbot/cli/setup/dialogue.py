@@ -12,8 +12,6 @@ import contextlib
 import getpass
 import shutil
 import sys
-import textwrap
-import unicodedata
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +23,9 @@ from goodbot.api.control import Progress
 from goodbot.api.progress import progress_line
 from goodbot.api.sentences import sentence
 from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts.terminal import here
 from goodbot.base import printing
+from goodbot.base.columns import table, wrapped
 from goodbot.base.errors import UsageError
 from goodbot.base.live_line import LiveLine
 from goodbot.cli.setup.qr import qr_lines
@@ -37,6 +37,7 @@ _DIGITS = 5
 _BACK = ("b", "back")
 _LEAVE = ("q", "quit")
 _YES = {"y": True, "yes": True, "n": False, "no": False}
+"""Beside the language's own words: a page answers in these."""
 
 
 class Back(Exception):  # noqa: N818  it is an answer, no error
@@ -74,8 +75,6 @@ class PutQuestion:
 class Dialogue:
     """Asks on a terminal, or answers itself from flags and defaults."""
 
-    language = ""
-    """In which the steps speak; a terminal's commands are in English."""
     at_terminal: ClassVar[bool] = True
     """Whether whoever answers types here, and reads about keys."""
 
@@ -85,6 +84,8 @@ class Dialogue:
         self.asked = 0
         """How many questions were put to a person so far."""
         self.out = out
+        self.language = here()
+        """In which the steps speak."""
         self._given = dict(given)
         self._colour = colour
 
@@ -92,19 +93,8 @@ class Dialogue:
         """Lines for the person, wrapped; nothing in colour that the words do not say."""
         width = min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH) - 1
         for line in text.split("\n"):
-            own = len(line) - len(line.lstrip()) + indent
-            wide = sum(unicodedata.east_asian_width(character) in "FW" for character in line)
-            printing.say(
-                textwrap.fill(
-                    line.strip(),
-                    width - wide,
-                    initial_indent=" " * own,
-                    subsequent_indent=" " * own,
-                    break_long_words=False,
-                    break_on_hyphens=False,
-                ),
-                file=self.out,
-            )
+            own = " " * (len(line) - len(line.lstrip()) + indent)
+            printing.say("\n".join(wrapped(line.strip(), width, begins=own, indent=own)), file=self.out)
         self.out.flush()
 
     def hint(self, text: str) -> None:
@@ -118,7 +108,8 @@ class Dialogue:
 
     def step(self, number: int, of: int, title: str) -> None:
         """Begin a step with its heading."""
-        text = printing.printable(f"Step {number} of {of}: {title}")
+        which = self.phrase("setup_page_step", number=number, of=of)
+        text = printing.printable(texts.explained(which, title, self.language))
         bold = f"\x1b[1m{text}\x1b[0m" if self._colour else text
         printing.draw(f"\n{bold}\n", file=self.out)
 
@@ -128,8 +119,8 @@ class Dialogue:
 
     def rows(self, rows: Mapping[str, str]) -> None:
         """Names with what they are, in two columns."""
-        width = max(11, *map(len, rows)) + 1
-        self.say("\n".join(f"  {name:<{width}}{what}" for name, what in rows.items()))
+        own = {f"  {name} ": what for name, what in rows.items()}
+        self.say("\n".join(table(own, least=14)))
 
     def link(self, text: str, address: str, *, picture: bool = False) -> None:
         """An address to open, under what is said of it; with `picture` also for a phone's camera."""
@@ -139,7 +130,7 @@ class Dialogue:
 
     def guide(self, setup: type[ConnectorSetup]) -> None:
         """Where the platform's secrets come from, step by step."""
-        self.hint(f"{setup.guide}\n")
+        self.hint(f"{texts.retold(setup.guide, self.language)}\n")
 
     @contextlib.contextmanager
     def work(self, text: str) -> Generator[None]:
@@ -157,7 +148,7 @@ class Dialogue:
         """Say what is wrong, so that it can be asked again. Raises UsageError with `--yes`."""
         if not self.asks:
             raise UsageError(clause)
-        self.say(sentence(clause))
+        self.say(sentence(clause, self.language))
 
     def choose(self, flag: str, choices: Sequence[Choice], default: str) -> str:
         """One of `choices`, by number or by its value."""
@@ -168,12 +159,13 @@ class Dialogue:
                 return values[int(answer) - 1]
             near = [value for value in values if value.casefold() == answer.casefold()]
             if not near:
-                raise Refused(f"type a number from 1 to {len(values)}, b to go back, q to leave")
+                raise Refused(self.phrase("setup_type_number", most=len(values)))
             return near[0]
 
         if flag in self._given and self._given[flag] not in values:
             answer = self._given.pop(flag)
-            self.trouble(f"{flag} {answer}: it can be {', '.join(values)}")
+            can_be = texts.commas(self.language, *values)
+            self.trouble(self.phrase("setup_can_be", flag=flag, answer=answer, values=can_be))
         self.show(flag, choices)
         number = str(values.index(default) + 1) if default in values else ""
         return self.text(flag, self.phrase("setup_choice"), check, number)
@@ -199,9 +191,14 @@ class Dialogue:
         """Yes or no; with `--yes` it is yes."""
 
         def check(answer: str) -> bool:
-            if answer.casefold() not in _YES:
-                raise Refused("type y for yes or n for no, b to go back, q to leave")
-            return _YES[answer.casefold()]
+            known = {
+                **dict.fromkeys(self.phrase("ask_yes").split(), True),
+                **dict.fromkeys(self.phrase("ask_no").split(), False),
+                **_YES,
+            }
+            if answer.casefold() not in known:
+                raise Refused(self.phrase("setup_type_yes"))
+            return known[answer.casefold()]
 
         if not self.asks:
             return True
@@ -227,12 +224,13 @@ class Dialogue:
         """Put a question to a person, once; what they answer. Raises Back and Left."""
         match asked.kind:
             case "secret":
-                answer = self._hidden(f"{asked.text} (not shown while you type): ")
+                answer = self._hidden(f"{self.phrase('setup_hidden', question=asked.text)} ")
             case "confirm":
-                answer = self._line(f"{asked.text} {'[Y/n]' if asked.default == 'yes' else '[y/N]'}: ")
+                choice = self.phrase("ask_no_yes" if asked.default == "yes" else "ask_yes_no")
+                answer = self._line(texts.explained(f"{asked.text} {choice}", "", self.language))
             case "text":
                 default = f" [{asked.default}]" if asked.default else ""
-                answer = self._line(f"{asked.text}{default}: ")
+                answer = self._line(texts.explained(f"{asked.text}{default}", "", self.language))
         answer = answer or asked.default
         if answer.casefold() in _BACK:
             raise Back
@@ -247,13 +245,16 @@ class Dialogue:
             if given is None and self.asks:
                 answer = self.put(asked)
             elif given is None and not asked.default:
-                raise UsageError(f"{flag} is needed with --yes")
+                raise UsageError(self.phrase("setup_needed", flag=flag))
             else:
                 answer = asked.default if given is None else given
             try:
                 taken = check(answer)
                 if given is not None and self.asks and self.at_terminal:
-                    self.say("As given." if asked.kind == "secret" else f"As given: {given}")
+                    shown = asked.kind != "secret"
+                    self.say(
+                        self.phrase("setup_given_as", answer=given) if shown else self.phrase("setup_given")
+                    )
                 return taken
             except Refused as refused:
                 self.forget(flag)

@@ -11,6 +11,7 @@ from typing import Any
 from goodbot.access.login import OWNER
 from goodbot.access.pairing import open_code
 from goodbot.api import control
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
 from goodbot.base.suggest import TERMINAL
@@ -125,7 +126,7 @@ def _install(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[s
     try:
         installed = service.install(place.config.home, place.other_config)
     except GoodbotError as error:
-        draft.missing["service"] = f"it does not run in the background: {error}"
+        draft.missing["service"] = dialogue.phrase("setup_no_background", why=error)
         result |= {"ok": False, "missing": list(draft.missing.values())}
         return
     dialogue.say(dialogue.phrase("setup_background", name=installed.status.name))
@@ -141,7 +142,7 @@ def _next(place: StateFound, draft: Draft) -> str:
     if draft.missing:
         return f"{command} doctor"
     if place.daemon:
-        return f"restart the goodbot that runs as process {place.daemon}"
+        return phrase("setup_restart", pid=place.daemon)
     if draft.start == "service":
         return f"{command} status"
     return f"{command} {'chat' if draft.platform == TERMINAL else 'run'}"

@@ -35,9 +35,7 @@ def offer(
     if said == "no":
         return False
     if large and not dialogue.asks and not said:
-        dialogue.say(
-            f"So much is fetched only if you say so: add --install yes. By hand: {install_line(extra)}"
-        )
+        dialogue.say(dialogue.phrase("setup_too_much", line=install_line(extra)))
         return False
     if not dialogue.confirm("--install", dialogue.phrase("setup_install")):
         return False

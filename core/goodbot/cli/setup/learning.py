@@ -49,11 +49,8 @@ def ask_schedule(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         except ConfigError:
             if not dialogue.at_terminal:
                 raise Refused(dialogue.phrase("setup_type_time", time=_like(daily))) from None
-            raise Refused(
-                "type 1, 3 or a time such as 03:30; b goes back, q leaves"
-                if dialogue.asks
-                else 'it can be auto, manual or a time such as "03:30"'
-            ) from None
+            wrong = "setup_type_schedule" if dialogue.asks else "setup_schedule_is"
+            raise Refused(dialogue.phrase(wrong)) from None
         return plain
 
     default = {"auto": "1", "manual": "3"}.get(now, now)

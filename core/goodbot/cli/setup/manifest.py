@@ -7,6 +7,7 @@ import contextlib
 from pathlib import Path
 
 from goodbot.api.setup import ConnectorSetup, Manifest
+from goodbot.api.texts.terminal import phrase, rephrased
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
@@ -48,8 +49,8 @@ def explained(setup: ConnectorSetup, manifest: Manifest) -> list[str]:
     if not manifest.permissions:
         return []
     width = max(len(one.name) for one in manifest.permissions)
-    asked = [f"  {one.name:{width}}  {one.why}" for one in manifest.permissions]
-    return [f"What goodbot asks {setup.title} for, and why:", *asked]
+    asked = [f"  {one.name:{width}}  {rephrased(one.why)}" for one in manifest.permissions]
+    return [phrase("setup_permissions", title=setup.title), *asked]
 
 
 def discard_manifest(draft: Draft) -> None:

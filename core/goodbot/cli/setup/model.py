@@ -50,7 +50,7 @@ def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
             flaw = wanted != AUTO and isinstance(error, (ConfigError, UsageError))
             if not (dialogue.asks or flaw):
                 draft.model = ""
-                draft.missing["model"] = f"there is no model yet: {error}"
+                draft.missing["model"] = dialogue.phrase("setup_model_missing", why=error)
                 return
             dialogue.trouble(str(error))
         dialogue.forget("--model")
@@ -103,7 +103,7 @@ def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -
     else:
         found = choose(wanted, home, names[0], drivers=place.plugins.servers().values())
     if found.unusable:
-        raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
+        raise ConfigError(dialogue.phrase("setup_model_unusable", name=found.name, why=found.unusable))
     dialogue.say(described(replace(found, options=())))
     if note := left_behind(home, place.config.model.path, found):
         dialogue.hint(note)
@@ -129,10 +129,7 @@ def _get(dialogue: Dialogue, place: StateFound, proposal: Proposal, *, sure: boo
 
     size = gigabytes(proposal.download)
     if proposal.download > MOST_UNASKED and not (sure or dialogue.asks):
-        raise GoodbotError(
-            f"{proposal.name} would be {size} to download, and so much is fetched only if you name it: "
-            f"add --model {proposal.name}"
-        )
+        raise GoodbotError(dialogue.phrase("setup_model_large", name=proposal.name, size=size))
     question = dialogue.phrase("setup_download" if proposal.download else "setup_take", size=size)
     if (proposal.download or not sure) and not dialogue.confirm("", question):
         return None
@@ -140,5 +137,5 @@ def _get(dialogue: Dialogue, place: StateFound, proposal: Proposal, *, sure: boo
         with dialogue.progress() as show:
             return obtain(proposal.source, place.config.home, progress=show)
     except KeyboardInterrupt:
-        dialogue.say("\nWhat was downloaded stays; another `goodbot init` goes on from there.")
+        dialogue.say(f"\n{dialogue.phrase('setup_download_stays')}")
         raise

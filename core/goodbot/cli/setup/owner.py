@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import StoreError
 from goodbot.cli.connector_setup import wrong_id
 from goodbot.cli.setup.asked import needs_owner, setup_of
@@ -57,7 +58,7 @@ async def _paired(place: StateFound, platform: str) -> list[str]:
 def _user_id(setup: type[ConnectorSetup] | None) -> Callable[[str], str]:
     def check(answer: str) -> str:
         if wrong := wrong_id(setup, answer):
-            raise Refused(f"{wrong}; or go back and pair")
+            raise Refused(phrase("setup_or_pair", why=wrong))
         return answer
 
     return check

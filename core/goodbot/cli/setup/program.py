@@ -9,6 +9,7 @@ from typing import Any
 
 from goodbot.api.sentences import clause
 from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.cli.connector_setup import changes_a_program, prepared
 from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
@@ -77,9 +78,8 @@ def install(place: StateFound, draft: Draft) -> Sequence[str]:
     try:
         return asyncio.run(_install(_made(place, draft, setup), dry_run=False))
     except (GoodbotError, OSError, TimeoutError) as error:
-        why = str(error) or "it took too long"
-        again = f"`goodbot connect {draft.platform}` tries again"
-        draft.missing[_TOPIC] = f"{setup.title} was not changed: {clause(why)}; {again}"
+        why = clause(str(error) or phrase("too_slow"))
+        draft.missing[_TOPIC] = phrase("setup_unchanged", title=setup.title, why=why, name=draft.platform)
         return ()
 
 

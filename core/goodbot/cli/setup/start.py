@@ -37,7 +37,7 @@ def ask_start(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         choices.append(Choice(value="no", label=dialogue.phrase("setup_write_later")))
     values = [choice.value for choice in choices]
     if dialogue.answer("--start") in {"now", "service"} - set(values):
-        dialogue.say(f"It cannot be started with --start {dialogue.answer('--start')} yet.")
+        dialogue.say(dialogue.phrase("setup_no_start", how=dialogue.answer("--start")))
         dialogue.forget("--start")
     draft.start = dialogue.choose("--start", choices, values[0] if dialogue.asks else "no")
 

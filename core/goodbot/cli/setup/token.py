@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from goodbot.api.sentences import sentence
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.texts import joined
 from goodbot.base.errors import GoodbotError, RetriableError, UsageError
 from goodbot.base.packages import install_line
 from goodbot.cli.connector_setup import prepared
@@ -77,7 +78,7 @@ def _typed(dialogue: Dialogue, names: tuple[str, ...], setup: type[ConnectorSetu
             return answer
 
         if not dialogue.asks and not dialogue.has(_flag(number)):
-            raise UsageError(f"a token is needed: give --token-stdin, or set {name}")
+            raise UsageError(dialogue.phrase("setup_token_needed", name=name))
         called = setup.called(name)
         question = dialogue.phrase("setup_token") if called == name else called
         values[name] = dialogue.secret(_flag(number), question, check)
@@ -105,7 +106,7 @@ def _checked(
             draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
         except (RetriableError, TimeoutError) as error:
             silent = dialogue.phrase("setup_no_answer", title=setup.title)
-            dialogue.say(f"{str(error) or silent}.")
+            dialogue.say(sentence(str(error) or silent, dialogue.language))
             missing = {"token": dialogue.phrase("setup_unchecked")}
         except GoodbotError as error:
             for number in range(1, len(values) + 1):
@@ -115,7 +116,8 @@ def _checked(
         else:
             dialogue.say(dialogue.phrase("setup_belongs", name=draft.identity.name))
             for check in found:
-                dialogue.say(f"{sentence(check.text)} {_fix(check)}".rstrip())
+                fix = sentence(check.fix, dialogue.language) if check.fix else ""
+                dialogue.say(joined(dialogue.language, sentence(check.text, dialogue.language), fix))
             failed = [check.text for check in found if check.state is CheckState.FAIL]
             if not failed:
                 return True
@@ -134,10 +136,6 @@ async def _ask(
         identity = await asked.identify()
         checks = await asked.examine()
     return identity, [check for check in checks if check.state is not CheckState.OK]
-
-
-def _fix(check: Check) -> str:
-    return sentence(check.fix) if check.fix else ""
 
 
 def _again(dialogue: Dialogue) -> str:
@@ -163,10 +161,7 @@ def _where_to_keep(dialogue: Dialogue, names: tuple[str, ...], before: str) -> s
         choices.insert(1, Choice(value="keyring", label=label, note=note))
     elif dialogue.answer("--keep-token") == "keyring":
         dialogue.forget("--keep-token")
-        dialogue.trouble(
-            "this session has no keyring that goodbot can use; keep the token in the file, "
-            f"or unlock a keyring and run {install_line('keyring')}"
-        )
+        dialogue.trouble(dialogue.phrase("setup_no_keyring", line=install_line("keyring")))
     dialogue.hint(f"\n{dialogue.phrase('setup_keep')}")
     known = {choice.value for choice in choices}
     return dialogue.choose("--keep-token", choices, before if before in known else "file")

@@ -7,12 +7,24 @@ this program; so it speaks one language, and no call names it.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from goodbot.api.texts import ENGLISH, catalogue, filled, joined, language_here, language_of, part
+from goodbot.api.texts import (
+    ENGLISH,
+    beside,
+    catalogue,
+    commas,
+    filled,
+    joined,
+    language_here,
+    language_of,
+    part,
+)
+from goodbot.base.suggest import suggested
 
 FOLDER = "terminal"
 
@@ -33,6 +45,17 @@ def speak(*, programs: bool = False, setting: Callable[[], str] = str) -> None:
     """
     _ASKED["told"] = (lambda: ENGLISH) if programs else _by_locale
     _ASKED["setting"] = cache(setting)
+
+
+@contextlib.contextmanager
+def speaking(language: str) -> Generator[None]:
+    """Speak that language until the end of the block, to somebody whose page tells it; empty: English."""
+    before = _ASKED.get("told", _by_locale)
+    _ASKED["told"] = lambda: language or ENGLISH
+    try:
+        yield
+    finally:
+        _ASKED["told"] = before
 
 
 def told_here() -> str:
@@ -77,6 +100,16 @@ def rephrased(text: str) -> str:
 def sentences(*said: str) -> str:
     """Sentences one after the other, as the language sets them; empty ones are left out."""
     return joined(here(), *said)
+
+
+def instead(wanted: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that nothing in `known` has: the one that was meant, or all."""
+    found = suggested(wanted, known)
+    if found.is_off:
+        return phrase("instead_off", name=repr(wanted), switch=found.switch)
+    names = commas(here(), *found.names) or phrase("setup_none")
+    hint = phrase("instead_near", name=repr(found.near)) if found.near else phrase("instead_all", names=names)
+    return beside(hint, phrase("instead_maybe", switch=found.switch), here()) if found.switch else hint
 
 
 @cache
