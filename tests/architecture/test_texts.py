@@ -43,6 +43,8 @@ OWNERS = re.compile(
     r"|_connectors\.terminal$|\.access\.requests$|conversation\.imports\.\w+$"
 )
 """Modules of these rooms that speak to owners, to their log, to programs or to the model: a later piece."""
+TERMINAL = {f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon", "live", "words")}
+"""Modules that are called like such, and speak to whoever chats."""
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
@@ -63,8 +65,6 @@ ELSEWHERE: dict[str, int] = {
     "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.teams.stream": 1,  # to the log
-    "goodbot_connectors.terminal.conversation": 4,
-    "goodbot_connectors.terminal.plain": 2,
     "goodbot_connectors.web.normalize": 1,
     "goodbot_connectors.web.stream": 1,  # to the log
 }
@@ -145,7 +145,7 @@ def prose(module: Module) -> Iterator[str]:
 
 def of_the_slice(module: Module) -> bool:
     inside = any(module.name == room or module.name.startswith(f"{room}.") for room in ROOMS)
-    return inside and not OWNERS.search(module.name)
+    return inside and (module.name in TERMINAL or not OWNERS.search(module.name))
 
 
 def test_what_people_are_told_is_in_the_catalogue() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,8 +17,12 @@ from goodbot.base.suggest import Offered
 from goodbot.cli import asking, main, parser
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.config.lock import prepare_home
+from goodbot_connectors.terminal import words
+from goodbot_connectors.terminal.live import status_line
 
+from tests.cli.program import PROGRAM, need_backend
 from tests.cli.terminal import Person
+from tests.support import patience
 
 
 @pytest.fixture
@@ -173,3 +178,35 @@ def test_a_page_is_spoken_to_in_the_language_of_its_browser(home: Path) -> None:
     with terminal.speaking(""):
         assert terminal.here() == "en"
     assert terminal.here() == "de"
+
+
+def test_a_chat_is_in_it(home: Path) -> None:
+    status = {"ratings": 1, "needed": 40, "version": 0, "off": False, "paused": True, "training": None}
+    now = {**status, "server": "down"}
+    counted, *rest = status_line(now).split(" · ")
+    assert counted == "1 von 40 Bewertungen, noch 39 bis zum nächsten Training"
+    assert rest == ["Basismodell", "pausiert", "das Modell startet neu"]
+    ready = {**now, "ratings": 40, "server": "up", "condition": {"met": False}, "next": "es ruht"}
+    assert status_line(ready).startswith("40 Bewertungen für das nächste Training: es ruht · ")
+    assert words.hint("gb") == "g gut · b schlecht"
+    assert words.nothing("u").startswith("hier gibt es nichts zurückzunehmen")
+    helped = words.help_()
+    assert "/good, /bad, /undo meinen die letzte Antwort" in helped
+    assert terminal.phrase("cmd_reason") in helped
+
+
+def test_what_is_typed_in_a_chat_is_answered_in_it(home: Path) -> None:
+    need_backend()
+    prepare_home(home)
+    (home / "config.toml").write_text('[model]\npath = "demo"\n')
+    done = subprocess.run(
+        [*PROGRAM, "chat"],
+        input="u\n/undo\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=patience(100),
+    )
+    assert "das Modell wird gestartet…" in done.stderr
+    assert "hier gibt es nichts zurückzunehmen" in done.stderr
+    assert "nichts zurückzunehmen" in done.stdout, "a command of the daemon's"

@@ -66,6 +66,7 @@ NEVER_ONE = {
     "alone_runs",
     "alone_runs_on",
     "run_answers",
+    "chat_now",
 }
 """Texts with a number that is never 1."""
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 import uuid
@@ -14,11 +13,13 @@ from typing import Any
 from goodbot.api.actions import HINTS, RETRY
 from goodbot.api.commands import as_typed, find
 from goodbot.api.labels import is_stars
-from goodbot.api.texts import language_here
+from goodbot.api.sentences import version
+from goodbot.api.texts import ended
+from goodbot.api.texts.terminal import here, phrase, told_here
 
 from goodbot_connectors.terminal.link import Link
 from goodbot_connectors.terminal.view import ConversationView
-from goodbot_connectors.terminal.words import AGAIN, HELP, KEYS, RATINGS
+from goodbot_connectors.terminal.words import KEYS, RATINGS, again, help_
 
 _COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
 
@@ -45,7 +46,7 @@ class Conversation:
         self.failures = 0
         self.status: dict[str, Any] = {}
         self.ended = False
-        self._reads = {"language": here} if (here := language_here(os.environ)) else {}
+        self._reads = {"language": language} if (language := told_here()) else {}
         self._control = control
         self._view = view
         self._requests: dict[Link, str] = {}
@@ -80,7 +81,7 @@ class Conversation:
             if name == "again":
                 self._again((found[2] or "").strip())
             elif name in ("", "?", "help") and not found[2]:
-                self._view.result(HELP)
+                self._view.result(help_())
             else:
                 self.command(name, (found[2] or "").split())
             return
@@ -119,7 +120,7 @@ class Conversation:
     def _again(self, hint: str) -> None:
         """Ask for another answer in place of the last one."""
         if hint not in HINTS or not self.last:
-            self._view.note(AGAIN if self.last else "There is no answer here yet.")
+            self._view.note(again() if self.last else phrase("chat_none"))
             return
         press = {"press": f"{RETRY}:{hint}", "turn": self.last, "message": self._message}
         self.waiting.append(self._send(press))
@@ -140,11 +141,11 @@ class Conversation:
     def command(self, name: str, args: list[str]) -> None:
         """Run one command of the daemon's; `poll` is a status that is not shown."""
         link = Link.open(self._control)
-        request = {"command": "status" if name == "poll" else name, "args": args}
+        request = {"command": "status" if name == "poll" else name, "args": args, **self._reads}
         if link is not None and link.send(request):
             self._requests[link] = name
         elif name != "poll":
-            self._view.result("goodbot is not ready for commands yet: try again in a moment")
+            self._view.result(phrase("chat_not_ready"))
 
     def read(self, link: Link) -> None:
         """Take what has come in on one of `links`."""
@@ -159,7 +160,7 @@ class Conversation:
             if lines is None or answers:
                 name = self._requests.pop(link)
                 link.close()
-                self._answered(name, answers[0] if answers else {"error": "goodbot has ended"})
+                self._answered(name, answers[0] if answers else {"error": phrase("chat_ended")})
 
     def reattach(self, link: Link) -> None:
         """Go on with a daemon that has come back; what the old one had not stored is sent again."""
@@ -217,12 +218,12 @@ class Conversation:
                 self._untaken.pop(id_, None)
                 self._settle(id_)
                 self.failures += 1
-                self._view.note(f"not stored: {text}")
+                self._view.note(phrase("chat_not_stored", why=text))
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
                 self._receipt(text, turn, line.get("value"), stars=is_stars(str(line.get("source"))))
                 if line.get("offer"):
-                    self._view.note(AGAIN)
+                    self._view.note(again())
             case _:
                 pass  # of a newer daemon
 
@@ -271,7 +272,7 @@ class Conversation:
                 self._compare(line["data"])
         elif not line.get("ok"):
             self.failures += 1
-            self._view.result(as_typed(f"{line.get('error')}.", "/"))
+            self._view.result(as_typed(ended(str(line.get("error")), here()), "/"))
         elif (command := find(name)) and command.name in RATINGS:
             self._receipt(line["text"], line["data"].get("turn", ""), RATINGS[command.name] or None)
         else:
@@ -286,5 +287,5 @@ class Conversation:
         if now["version"] != before["version"]:
             learnt = run and run["state"] == "activated" and now["version"] > before["version"]
             if not learnt:
-                name = f"v{now['version']}" if now["version"] else "The base model"
-                self._view.news(f"{name} answers from now on.")
+                name = version(now["version"], here(), begins=True)
+                self._view.news(phrase("chat_now", name=name))

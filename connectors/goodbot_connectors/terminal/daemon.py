@@ -13,6 +13,9 @@ from typing import Any
 
 from goodbot.api.control import RemoteError, call
 from goodbot.api.progress import progress_line
+from goodbot.api.sentences import sentence, version
+from goodbot.api.texts import joined
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import printable
@@ -64,7 +67,7 @@ class Daemon:
         """The running daemon, else a new one, once it is up. Raises DaemonError."""
         if (link := self.link()) is not None:
             return link
-        self._notify("starting the model…")
+        self._notify(phrase("chat_starts"))
         self._start()
         try:
             return self._wait()
@@ -95,7 +98,7 @@ class Daemon:
                 # Somebody else holds the directory: a daemon that is still loading, perhaps.
                 if self._process is not None:
                     self._process = None
-                    self._notify(f"{self.last_words()}; waiting for it…")
+                    self._notify(phrase("chat_wait", why=self.last_words()))
                 waited += _STEP
             elif code is not None:
                 self._process = None
@@ -113,7 +116,7 @@ class Daemon:
             file.seek(self._log_start)
             lines = file.read(_LOG_BYTES).decode("utf-8", "replace").splitlines()
         told = [line for line in lines if line.startswith("goodbot: ")] or lines[-1:]
-        sentence = told[-1].removeprefix("goodbot: ") if told else "it said nothing"
+        sentence = told[-1].removeprefix("goodbot: ") if told else phrase("chat_silent")
         return printable(sentence)
 
     def status(self) -> dict[str, Any] | None:
@@ -133,13 +136,13 @@ class Daemon:
             return
         if shared:  # it outlives this process: we only forget it
             pid = self._process.pid
-            self._notify(f"another chat is attached: goodbot goes on (`kill {pid}` stops it)")
+            self._notify(phrase("chat_shared", pid=pid))
             self._process = None
             return
         try:
             self._await_training()
         except KeyboardInterrupt:
-            self._notify("stopping now; the ratings are used by the next training")
+            self._notify(phrase("chat_stopping"))
         finally:
             self.stop()
 
@@ -147,15 +150,15 @@ class Daemon:
         status = self.status()
         if not status or not status["training"]:
             return
-        self._notify("a training is under way: waiting for it to end (Ctrl-C stops it now)")
+        self._notify(phrase("chat_training"))
         with progress_line(quiet=False) as show:
             while status and status["training"]:
                 show(status["training"])
                 time.sleep(0.3)
                 status = self.status()
         if status and (run := status["last_run"]):
-            version = f"v{status['version']}" if status["version"] else "the base model"
-            self._notify(f"{run['state']}: {run['reason']}; {version} answers from now on")
+            name = version(status["version"], here(), begins=True)
+            self._notify(joined(here(), sentence(run["reason"], here()), phrase("chat_now", name=name)))
 
     def stop(self) -> None:
         """SIGTERM, and wait until everything is stored and closed."""
@@ -164,5 +167,5 @@ class Daemon:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         if not spawn.ends(self._process, _STOP_SECONDS):
-            self._notify(f"goodbot (process {self._process.pid}) is still stopping")
+            self._notify(phrase("chat_still", pid=self._process.pid))
         self._process = None

@@ -9,6 +9,7 @@ import unicodedata
 from goodbot.api.commands import Command, of
 
 from goodbot_connectors.terminal.keys import Key
+from goodbot_connectors.terminal.words import told
 
 _BORDERS = (" ", "\n")
 """Of words."""
@@ -84,7 +85,7 @@ class Editor:
     def menu(self) -> str:
         """Which commands begin like this; of a single one what it does."""
         found = self._begun()
-        return found[0].explained("/") if len(found) == 1 else "  ".join(f"/{one.name}" for one in found)
+        return told(found[0], "/") if len(found) == 1 else "  ".join(f"/{one.name}" for one in found)
 
     def _begun(self) -> list[Command]:
         """The commands that begin with what was typed."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from goodbot.api import progress as told
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import draw
 
@@ -53,7 +55,7 @@ class LiveChat:
 
     def run(self) -> int:
         """Until the person leaves. The terminal is as it was before, whatever happens."""
-        self._screen.say("Rate an answer with one key, and it learns. /help tells more.", dim=True)
+        self._screen.say(phrase("chat_begin"), dim=True)
         with self._terminal.raw():
             self._write("\x1b[?2004h")
             try:
@@ -99,14 +101,14 @@ class LiveChat:
     def _reattach(self) -> None:
         """The daemon is gone: with ours the chat ends, another one may come back."""
         if self._daemon.ours:
-            raise GoodbotError(f"goodbot has ended. {self._daemon.last_words()}")
+            raise GoodbotError(phrase("chat_ended_why", why=self._daemon.last_words()))
         if not self._away:
             self._away = True
-            self._screen.say("goodbot has stopped; this chat waits for it. Ctrl-D leaves.", dim=True)
+            self._screen.say(phrase("chat_stopped"), dim=True)
         if (link := self._daemon.link()) is not None:
             self._away = False
             self.conversation.reattach(link)
-            self._screen.say("goodbot is back.", dim=True)
+            self._screen.say(phrase("chat_back"), dim=True)
 
     def _read_keys(self) -> None:
         try:
@@ -161,7 +163,7 @@ class LiveChat:
         elif self._editor.text:
             self._editor.clear()
         elif not self.conversation.stop():
-            self._screen.say("Ctrl-C again leaves.", dim=True)
+            self._screen.say(phrase("chat_leave_again"), dim=True)
 
     def _suspend(self) -> None:
         """Ctrl-Z: the shell gets its terminal back, until `fg`."""
@@ -182,12 +184,12 @@ class LiveChat:
     def _draw(self) -> None:
         hint = rating_keys(self.conversation.keys)
         if hint:
-            hint += " · or write"
+            hint += f" · {phrase('chat_or_write')}"
         elif not self.conversation.last and not self.conversation.waiting:
-            hint = "type a message"
+            hint = phrase("chat_type")
         line = self._editor.menu or status_line(self.conversation.status)
         if self.conversation.waiting:
-            line = f"answering (Ctrl-C stops) · {line}"
+            line = f"{phrase('chat_answering')} · {line}"
         self._screen.draw(self._editor.text, self._editor.cursor, hint, line)
 
     def piece(self, text: str) -> None:
@@ -199,7 +201,7 @@ class LiveChat:
 
     def other(self, text: str) -> None:
         self._screen.say("")
-        self._screen.say(f"(another chat) {self._screen.prompt}{text}", bold=True)
+        self._screen.say(f"({phrase('chat_other')}) {self._screen.prompt}{text}", bold=True)
 
     def result(self, text: str) -> None:
         self._screen.say(text)
@@ -226,21 +228,25 @@ def status_line(status: Mapping[str, Any]) -> str:
     if not status:
         return ""
     ratings, needed = status["ratings"], status["needed"]
-    version = f"v{status['version']}" if status["version"] and not status["off"] else "base model"
-    counted = f"{ratings} of {needed} ratings, {needed - ratings} more until the next training"
+    learnt = status["version"] and not status["off"]
+    version = f"v{status['version']}" if learnt else phrase("chat_base")
     if ratings >= needed:
         condition = status.get("condition") or {"met": True}
-        waits = "" if condition["met"] or status["training"] else f": {status['next']}"
-        counted = f"{ratings} ratings for the next training{waits}"
+        counted = phrase("chat_ready", ratings=ratings)
+        if not (condition["met"] or status["training"]):
+            counted = explained(counted, status["next"], here())
+    else:
+        counted = phrase("wait_ratings", available=ratings, needed=needed, more=needed - ratings)
     parts = [counted, version]
     if status["off"] or status["paused"]:
-        parts.append("paused")
+        parts.append(phrase("chat_paused"))
     if (progress := status["training"]) is not None:
         step, steps = told.steps(progress)
         filled = _BAR * step // steps if steps else 0
         count = f" {step}/{steps}" if steps else ""
-        phase = told.phase(progress) if progress.get("phase") in told.PHASES else "learning"
+        known = progress if progress.get("phase") in told.PHASES else {"phase": "train"}
+        phase = told.phase(known, here())
         parts.append(f"{phase} {'▇' * filled}{'·' * (_BAR - filled)}{count}")
     if status["server"] == "down":
-        parts.append("the model is starting again")
+        parts.append(phrase("chat_model_starts"))
     return " · ".join(parts)

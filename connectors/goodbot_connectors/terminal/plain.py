@@ -11,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import say
 
@@ -37,7 +39,7 @@ class PlainChat:
     def run(self) -> int:
         """Until the input ends; 1 when something was not answered or not stored."""
         if self._prompts:
-            self.note(f"goodbot chat: after an answer {hint(KEYS)}; /help, /quit")
+            self.note(phrase("chat_plain", keys=hint(KEYS)))
         interrupted = float("-inf")
         while True:
             try:
@@ -56,7 +58,7 @@ class PlainChat:
                 if self.conversation.stop():
                     self._wait(lambda: not self.conversation.waiting)
                 else:
-                    self.note("Ctrl-C again leaves")
+                    self.note(phrase("chat_leave_again"))
 
     def _handle(self, line: str) -> None:
         """A key alone is what it means; with a space before it, it is a message as any other."""
@@ -75,8 +77,9 @@ class PlainChat:
             for link in select.select(self.conversation.links, [], [])[0]:
                 self.conversation.read(link)
             if self.conversation.ended:
-                words = f". {self._daemon.last_words()}" if self._daemon.ours else ""
-                raise GoodbotError(f"goodbot has ended{words}")
+                if self._daemon.ours:
+                    raise GoodbotError(phrase("chat_ended_why", why=self._daemon.last_words()))
+                raise GoodbotError(phrase("chat_ended"))
 
     def piece(self, text: str) -> None:
         self._begun = self._begun or bool(text)
@@ -88,7 +91,7 @@ class PlainChat:
         self._begun = False
 
     def other(self, text: str) -> None:
-        self.note(f"another chat: {text}")
+        self.note(explained(phrase("chat_other"), text, here()))
 
     def result(self, text: str) -> None:
         say(text, flush=True)
