@@ -67,6 +67,12 @@ NEVER_ONE = {
     "alone_runs_on",
     "run_answers",
     "chat_now",
+    "doc_answers",
+    "doc_answers_but",
+    "doc_answers_adapters",
+    "doc_port_starts",
+    "doc_port_odd",
+    "doc_port_well",
 }
 """Texts with a number that is never 1."""
 

@@ -7,12 +7,15 @@ import argparse
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import chain
 
+from goodbot.api.sentences import sentence
 from goodbot.api.setup import Check, CheckState
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
+from goodbot.base.columns import padded, wide, wrapped
 from goodbot.base.printing import draw, print_answer, printable, say, say_json
 from goodbot.cli import doctor
 
@@ -63,16 +66,9 @@ def line(check: Check) -> str:
     columns = min(max(shutil.get_terminal_size().columns, least), most)
     # Whatever a plugin or a platform said, it is one line and cannot move the cursor.
     text = " ".join(printable(check.text).split())
-    head = f"{check.state:4}  {check.part:{_PART}} "
-    lines = textwrap.wrap(
-        text,
-        columns,
-        initial_indent=" " * len(head),
-        subsequent_indent=" " * (_PART + 7),
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [" " * len(head)]
-    lines[0] = printable(head) + lines[0][len(head) :]
+    head = f"{check.state:4}  {padded(check.part, _PART)} "
+    lines = wrapped(text, columns, begins=" " * wide(head), indent=" " * (_PART + 7))
+    lines[0] = printable(head) + lines[0].strip()
     if _colourful():
         lines[0] = f"\x1b[{_COLOURS[check.state]}m{lines[0][:4]}\x1b[0m{lines[0][4:]}"
     if check.fix:
@@ -83,11 +79,11 @@ def line(check: Check) -> str:
 def _summary(checks: list[Check]) -> str:
     count = {state: sum(check.state is state for check in checks) for state in CheckState}
     parts = [
-        f"{count[CheckState.FAIL]} to put right" if count[CheckState.FAIL] else "",
-        f"{count[CheckState.WARN]} to know about" if count[CheckState.WARN] else "",
-        f"{count[CheckState.OK]} in order",
+        phrase("doc_wrong", count=count[CheckState.FAIL]) if count[CheckState.FAIL] else "",
+        phrase("doc_know", count=count[CheckState.WARN]) if count[CheckState.WARN] else "",
+        phrase("doc_fine", count=count[CheckState.OK]),
     ]
-    return ", ".join(part for part in parts if part) + "."
+    return sentence(commas(here(), *parts), here())
 
 
 def _colourful() -> bool:

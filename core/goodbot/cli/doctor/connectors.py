@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Probe, fail, ok, warn
+from goodbot.api.texts import commas, explained, pauses
+from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.base.installed import missing_modules
 from goodbot.base.packages import install_line
-from goodbot.base.proxies import proxy
+from goodbot.base.proxies import HttpProxy, proxy
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import prepared, setup_class, wrong_id
 from goodbot.cli.doctor.checks import failed
@@ -35,8 +37,7 @@ def probes(examined: Examined) -> list[Probe]:
         return [_saying([failed("connectors", error)])]
     names = [name for name in examined.config.connectors if name != TERMINAL]
     if not names:
-        text = "none but the terminal: `goodbot chat`"
-        return [_saying([ok("connectors", text)])]
+        return [_saying([ok("connectors", phrase("doc_terminal_only"))])]
     return [_probe(specs[name]) for name in names if name in specs]  # config.py tells of others
 
 
@@ -57,7 +58,7 @@ def _probe(spec: ConnectorSpec) -> Probe:
 async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     """Packages, tokens and the platform's own word; each needs the one before."""
     if missing := missing_modules(spec.requires):
-        text = f"packages that it needs are not installed: {', '.join(missing)}"
+        text = phrase("doc_packages", names=commas(here(), *missing))
         return [fail(spec.name, text, install_line(spec.extra) if spec.extra else "")]
     try:
         grants, settings = examined.config.connector(spec.name, spec.settings)
@@ -70,7 +71,7 @@ async def _account(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     if wrong := [check for name in names if (check := _token(name, setup, spec, examined))]:
         return wrong
     if setup is None:
-        return [ok(spec.name, "its packages and tokens are there; it offers no closer look")]
+        return [ok(spec.name, phrase("doc_no_look"))]
     asking = prepared(setup, Secrets(spec.secrets, examined.environ), settings, examined.config)
     asking.channels = sorted({*grants.channels, *await _channels(spec.name, examined)})
     through = _proxies(spec, asking, examined)
@@ -86,14 +87,20 @@ def _proxies(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> 
     try:
         for address in setup.addresses():
             found = proxy(address, examined.environ)
-            where = f"through {found.shown} ({found.variable})" if found else "directly"
-            through.setdefault(where, []).append(urlsplit(address).hostname or address)
+            through.setdefault(_way(found), []).append(urlsplit(address).hostname or address)
     except GoodbotError as error:
         return [fail(part, str(error), exit_code=ConfigError.exit_code)]
-    if not [where for where in through if where != "directly"]:
+    if not through.keys() - {_way(None)}:
         return []
-    text = "; ".join(f"{', '.join(hosts)} {where}" for where, hosts in through.items())
-    return [ok(part, text)]
+    ways = (f"{commas(here(), *hosts)} {where}" for where, hosts in through.items())
+    return [ok(part, pauses(here(), *ways))]
+
+
+def _way(found: HttpProxy | None) -> str:
+    """How somebody is reached."""
+    return (
+        phrase("doc_through", proxy=found.shown, variable=found.variable) if found else phrase("doc_directly")
+    )
 
 
 async def _channels(name: str, examined: Examined) -> list[str]:
@@ -110,7 +117,7 @@ def _unset(spec: ConnectorSpec, setup: type[ConnectorSetup], settings: Any) -> C
     """The first setting that cannot be guessed and is not there."""
     for question in setup.questions:
         if not question.optional and not getattr(settings, question.key):
-            text = f"{question.key} is not set: {question.text}"
+            text = phrase("doc_unset", key=question.key, what=rephrased(question.text))
             fix = f"goodbot connect {spec.name}"
             return fail(f"{spec.name} settings", text, fix, exit_code=ConfigError.exit_code)
     return None
@@ -122,10 +129,10 @@ def _token(
     """What is wrong with one token before anybody is asked about it."""
     part, value = f"{spec.name} token", examined.environ.get(name, "")
     if not value:
-        text = f"{name} is not set, in the environment, the keyring or secrets.env"
+        text = phrase("doc_no_token", name=name)
         return fail(part, text, f"goodbot connect {spec.name}", exit_code=ConfigError.exit_code)
     if setup is not None and (why := setup.malformed(name, value)):
-        return fail(part, f"{_place(name, examined)}: {why}", f"goodbot connect {spec.name}")
+        return fail(part, explained(_place(name, examined), why, here()), f"goodbot connect {spec.name}")
     return None
 
 
@@ -134,26 +141,28 @@ def _place(name: str, examined: Examined) -> str:
         where = SecretStore(examined.config.home).where(name)
     except GoodbotError:
         where = ""
-    place = FILE if where == "file" else f"the {where or 'environment'}"
-    return f"{name} from {place}"
+    if where == "file":
+        return phrase("doc_from", name=name, place=FILE)
+    return phrase("doc_from_keyring" if where == "keyring" else "doc_from_environment", name=name)
 
 
 async def _asked(
     spec: ConnectorSpec, setup: ConnectorSetup, names: Sequence[str], examined: Examined
 ) -> list[Check]:
     part = f"{spec.name} {'token' if names else 'account'}"
-    place = "".join([f"; {await asyncio.to_thread(_place, name, examined)}" for name in names])
+    places = [await asyncio.to_thread(_place, name, examined) for name in names]
     try:
         async with asyncio.timeout(_PLATFORM_SECONDS):
             who = await setup.identify()
-        checks = [ok(part, f"{who.name} (account {who.account}){place}")]
+        account = phrase("doc_account", name=who.name, account=who.account)
+        checks = [ok(part, pauses(here(), account, *places))]
         async with asyncio.timeout(_PLATFORM_SECONDS):
             checks += await setup.examine()
     except RetriableError as error:
-        return [warn(part, f"{error}{place}", "look again when the network is back")]
+        return [warn(part, pauses(here(), str(error), *places), phrase("doc_network"))]
     except TimeoutError:
-        text = f"{setup.title} did not answer within {_PLATFORM_SECONDS:g} s{place}"
-        return [warn(part, text, "look again when the network is back")]
+        slow = phrase("doc_platform_slow", title=setup.title, seconds=f"{_PLATFORM_SECONDS:g}")
+        return [warn(part, pauses(here(), slow, *places), phrase("doc_network"))]
     except GoodbotError as error:
         return [failed(part, error, f"goodbot connect {spec.name}")]
     return checks
@@ -169,17 +178,16 @@ async def _owners(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     part = f"{spec.name} people"
     setup = None if missing_modules(spec.requires) else setup_class(spec)
     if not owners and setup and setup.owner:
-        return [warn(part, "nobody is its owner", f"goodbot connect {spec.name}")]
+        return [warn(part, phrase("doc_no_owner"), f"goodbot connect {spec.name}")]
     if not owners and setup and not setup.pairs:
-        return [ok(part, "owned by whoever logs in from this machine: `goodbot web`")]
+        return [ok(part, phrase("doc_owner_here"))]
     if not owners:
-        return [warn(part, "nobody is its owner", f"goodbot pair {spec.name}")]
+        return [warn(part, phrase("doc_no_owner"), f"goodbot pair {spec.name}")]
     for group in ("owners", "raters", "talkers"):
         for named in sorted(getattr(grants, group)):
             if wrong := wrong_id(setup, named):
-                return [fail(part, f"{group} names {named!r}, who can be nobody: {wrong}")]
-    one = "1 owner" if len(owners) == 1 else f"{len(owners)} owners"
-    return [ok(part, f"{one}; `goodbot doctor --security` lists who may what")]
+                return [fail(part, phrase("doc_nobody", group=group, name=repr(named), why=wrong))]
+    return [ok(part, phrase("doc_owners", count=len(owners)))]
 
 
 async def paired(name: str, examined: Examined, role: str) -> list[str]:
@@ -199,16 +207,15 @@ def _state(spec: ConnectorSpec, examined: Examined) -> list[Check]:
     if examined.daemon is None:
         return []
     parts = [(part, text) for part, text in states.items() if part.startswith(f"{spec.name}.")]
-    hint = "look again in a minute, then at its log"
-    return [_itself(spec, states.get(spec.name)), *(warn(part, text, hint) for part, text in parts)]
+    wrong = [warn(part, text, phrase("doc_later")) for part, text in parts]
+    return [_itself(spec, states.get(spec.name)), *wrong]
 
 
 def _itself(spec: ConnectorSpec, state: str | None) -> Check:
     if state is None:
-        text = "the running goodbot does not know it: it was configured since"
-        return warn(spec.name, text, "end `goodbot run` and start it again")
+        return warn(spec.name, phrase("doc_unknown"), phrase("doc_restart"))
     if state == CONNECTING or state.endswith(RETRYING):
-        return warn(spec.name, f"not connected: {state}", "look again when the network is back")
+        return warn(spec.name, phrase("doc_apart", why=state), phrase("doc_network"))
     if state != "running":
-        return fail(spec.name, f"does not work: {state}")
-    return ok(spec.name, "running")
+        return fail(spec.name, phrase("doc_broken", why=state))
+    return ok(spec.name, phrase("doc_runs"))

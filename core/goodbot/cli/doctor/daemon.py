@@ -11,12 +11,11 @@ from typing import Any
 from goodbot import __version__
 from goodbot.api import control
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.config.lock import holder
 
 _ANSWER_SECONDS = 60.0
-_RESTART = "end `goodbot run` and start it again"
-_LOOK_AGAIN = "look again in a minute, then at its log"
 _MINUTE = 60.0
 
 
@@ -26,16 +25,17 @@ async def daemon(examined: Examined) -> Sequence[Check]:
     if status is not None:
         states: Mapping[str, str] = status.get("connectors") or {}
         failed = [
-            fail(name, states[name], _LOOK_AGAIN) for name in examined.config.features if name in states
+            fail(name, states[name], phrase("doc_later"))
+            for name in examined.config.features
+            if name in states
         ]
-        return [ok("daemon", f"runs as process {status.get('pid')} for {_uptime(status)}"), *failed]
+        return [ok("daemon", phrase("doc_process", pid=status.get("pid"), time=_uptime(status))), *failed]
     held, pid = holder(examined.config.home)
     if held:
         if doing := await asyncio.to_thread(_starting, examined.config.home):
-            return [warn("daemon", f"process {pid or '?'} is {doing}", _LOOK_AGAIN)]
-        text = f"process {pid or '?'} has the directory and does not answer (yet): it may be starting"
-        return [warn("daemon", text, _LOOK_AGAIN)]
-    return [ok("daemon", "not running; `goodbot run` starts it")]
+            return [warn("daemon", phrase("doc_starting", pid=pid or "?", doing=doing), phrase("doc_later"))]
+        return [warn("daemon", phrase("doc_held", pid=pid or "?"), phrase("doc_later"))]
+    return [ok("daemon", phrase("doc_resting"))]
 
 
 def _starting(home: Path) -> str:
@@ -50,7 +50,7 @@ def _starting(home: Path) -> str:
 def _uptime(status: Mapping[str, Any]) -> str:
     minutes = int(float(status.get("uptime") or 0) / _MINUTE)
     hours, rest = divmod(minutes, 60)
-    return f"{hours} h {rest} min" if hours else f"{rest} min"
+    return phrase("doc_hours", hours=hours, minutes=rest) if hours else phrase("doc_minutes", minutes=rest)
 
 
 async def server(examined: Examined) -> Sequence[Check]:
@@ -59,29 +59,29 @@ async def server(examined: Examined) -> Sequence[Check]:
     if status is None:
         return []
     if status.get("server") != "up":
-        text = "the model server is down; goodbot starts it again every half minute"
-        return [fail("server", text, "goodbot status; its reason is in the log")]
+        return [fail("server", phrase("doc_server"), phrase("doc_server_fix"))]
     home = examined.config.home
     try:
         answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)
     except GoodbotError as error:
         if error.exit_code == UsageError.exit_code:  # it knows no `probe`
-            return [_other_version("of another version")]
-        return [fail("server", str(error), _RESTART)]
+            return [_other_version("")]
+        return [fail("server", str(error), phrase("doc_restart"))]
     return _probed(answer["data"], str(answer["text"])) if answer else []
 
 
 def _other_version(which: str) -> Check:
-    text = f"the running goodbot is {which}, this program is {__version__}"
-    return warn("daemon", text, _RESTART)
+    said = {"other": which, "own": __version__}
+    text = phrase("doc_versions", **said) if which else phrase("doc_version_other", own=__version__)
+    return warn("daemon", text, phrase("doc_restart"))
 
 
 def _probed(data: Mapping[str, Any], text: str) -> list[Check]:
     checks = [] if data["goodbot"] == __version__ else [_other_version(str(data["goodbot"]))]
     if data["served"] != data["wanted"]:
-        return [*checks, fail("adapter", text, "goodbot status; it is put right within a minute")]
+        return [*checks, fail("adapter", text, phrase("doc_adapter_fix"))]
     if data["differing"] == 0:
-        return [*checks, warn("adapter", text, "goodbot rollback; then rate more, and clearer")]
+        return [*checks, warn("adapter", text, phrase("doc_adapter_same"))]
     return [*checks, ok("adapter", text)]
 
 

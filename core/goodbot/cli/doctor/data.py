@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
+from goodbot.api.sentences import version as named
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.api.texts import say
+from goodbot.api.texts import commas, explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import encrypted, trees
 from goodbot.base.errors import (
     AdapterError,
@@ -46,29 +48,29 @@ async def database(examined: Examined) -> Sequence[Check]:
     """Readable, undamaged, of this schema, with an unbroken audit trail."""
     file = path(examined.config)
     if examined.daemon is not None and (store := str(examined.daemon.get("store", "ok"))) != "ok":
-        return [fail("database", f"nothing is stored at present: {store}")]
+        return [fail("database", phrase("doc_d_now", why=store))]
     if not file.exists():
-        return [ok("database", "nothing is stored yet")]
+        return [ok("database", phrase("doc_d_none"))]
     try:
         async with inspection.look(file) as db:
             version, known = await inspection.schema(db)
             if found := await inspection.damage(db):
-                return [fail("database", f"the file is damaged: {found}", _RESTORE)]
+                return [fail("database", phrase("doc_d_damaged", why=found), _RESTORE)]
             whole = (await settings.audit(db))[1] if version else True
     except NewerDataError as error:
         return [failed("database", error, "goodbot upgrade --check")]
     except StoreError as error:
         return [failed("database", error, _RESTORE if isinstance(error, StoreDamagedError) else "")]
-    behind = f"; the next start brings it to {known}" if version < known else ""
-    text = f"undamaged, {size(file.stat().st_size)}, schema {version}{behind}"
+    facts = {"size": size(file.stat().st_size), "version": version}
+    behind = version < known
+    text = phrase("doc_d_behind", **facts, known=known) if behind else phrase("doc_d_well", **facts)
     found_checks = [ok("database", text)]
     log = file.with_name(file.name + "-wal")
     if log.exists() and log.stat().st_size > _LARGE_LOG:
-        text = f"the write-ahead log has grown to {size(log.stat().st_size)}"
-        found_checks.append(warn("database", text, "restart goodbot; that empties it"))
+        text = phrase("doc_d_log", size=size(log.stat().st_size))
+        found_checks.append(warn("database", text, phrase("doc_d_log_fix")))
     if not whole:
-        text = "somebody has changed the trail of administrative acts: its hashes do not fit"
-        found_checks.append(fail("audit", text, "find out who else can write to the database"))
+        found_checks.append(fail("audit", phrase("doc_d_audit"), phrase("doc_d_audit_fix")))
     return found_checks
 
 
@@ -91,17 +93,15 @@ async def encryption(examined: Examined) -> Sequence[Check]:
     clear = [file.name for file in exporting.files(home) if encrypted.mark(file) is None]
     clear += [str(one) for one in beside(home) if cipher.is_clear(one / DATABASE)]
     if clear:
-        return [
-            warn("encryption", f"on, and in clear are {', '.join(clear)}", "delete them, or move them away")
-        ]
+        text = phrase("doc_e_clear", files=commas(here(), *clear))
+        return [warn("encryption", text, phrase("doc_e_clear_fix"))]
     if names := [one.name for one in _versions(home) if not _locked(one)]:
-        text = f"on, and in clear are the adapters {', '.join(names)}"
-        return [warn("encryption", text, "stop goodbot, then type `goodbot encrypt`")]
-    text = f"on, key {record.key.id}; while goodbot runs, adapters are in clear in "
+        text = phrase("doc_e_adapters", names=commas(here(), *names))
+        return [warn("encryption", text, phrase("doc_e_adapters_fix"))]
     if not in_clear.in_memory():
-        text += f"{home / in_clear.FOLDER}, on the disk: this system has no /dev/shm"
-        return [warn("encryption", text, "encrypt the disk, too")]
-    return [ok("encryption", f"{text}memory ({in_clear.root(home)})")]
+        text = phrase("doc_e_disk", id=record.key.id, place=home / in_clear.FOLDER)
+        return [warn("encryption", text, phrase("doc_e_disk_fix"))]
+    return [ok("encryption", phrase("doc_e_on", id=record.key.id, place=in_clear.root(home)))]
 
 
 def _versions(home: Path) -> list[Path]:
@@ -119,8 +119,8 @@ async def library(examined: Examined) -> Sequence[Check]:
     """The SQLite that this Python has."""
     version = sqlite3.sqlite_version_info
     if version < _OLDEST:
-        text = f"SQLite {sqlite3.sqlite_version} is too old: goodbot needs 3.37"
-        return [fail("sqlite", text, "use a newer Python")]
+        text = phrase("doc_sqlite", version=sqlite3.sqlite_version)
+        return [fail("sqlite", text, phrase("doc_sqlite_fix"))]
     return [ok("sqlite", sqlite3.sqlite_version)]
 
 
@@ -145,17 +145,17 @@ async def adapter_files(examined: Examined) -> Sequence[Check]:
         except AdapterError as error:
             broken[row.version] = str(error)
     if active in broken:
-        text = f"v{active}, which should answer, cannot be used: {broken[active]}"
+        text = phrase("doc_a_broken", version=active, why=broken[active])
         return [fail("adapters", text, "goodbot rollback")]
     if broken:
         first = min(broken)
-        text = f"v{first} is damaged; it is not in use: {broken[first]}"
+        text = phrase("doc_a_damaged", version=first, why=broken[first])
         return [warn("adapters", text)]
-    answers = f"v{active} is to answer" if active else "the base model is to answer"
+    answers = phrase("doc_a_answers", name=named(active or 0, here()))
     if not rows:
-        return [ok("adapters", f"none yet; {answers}")]
+        return [ok("adapters", phrase("doc_a_none", answers=answers))]
     used = sum(f.stat().st_size for f in trees.below(config.home / "adapters") if f.is_file())
-    return [ok("adapters", f"{len(rows)} of {size(used)}, every hash fits; {answers}")]
+    return [ok("adapters", phrase("doc_a_well", count=len(rows), size=size(used), answers=answers))]
 
 
 async def learning(examined: Examined) -> Sequence[Check]:
@@ -174,9 +174,7 @@ async def learning(examined: Examined) -> Sequence[Check]:
         last = {"state": found[0].state, "reason": found[0].reason} if found else {}
     checks = [_last_run(last)] if last else []
     if waiting:
-        checks.append(
-            warn("consent", say("status_unshared", count=waiting), "they type `/rl share on` to the bot")
-        )
+        checks.append(warn("consent", phrase("status_unshared", count=waiting), phrase("doc_shared_fix")))
     return checks
 
 
@@ -195,19 +193,22 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
 
 
 def _last_run(last: dict[str, str]) -> Check:
-    why = f": {last['reason']}" if last["reason"] else ""
-    text = f"the last run was {last['state']}{why}"
     if last["state"] == "running":
-        return ok("training", "one is under way or interrupted; `goodbot status` says how far it is")
+        return ok("training", phrase("doc_l_running"))
     if last["state"] == "failed":
-        return warn("training", text, "goodbot train")
+        return warn("training", _because("doc_l_failed", last), "goodbot train")
     if last["state"] == "refused":
-        return warn("training", text, "keep rating, good answers too; it is tried again")
+        return warn("training", _because("doc_l_refused", last), phrase("doc_l_refused_fix"))
     if last["state"] == "activated":
-        return ok("training", "the last training passed its safety check: see `goodbot why`")
+        return ok("training", phrase("doc_l_passed"))
     if last["state"] == "released":  # its reason is the gate's, of when it went live
-        return ok("training", "what the last run trained is not to be used: `goodbot adapters` says why")
-    return ok("training", f"the last run ended without a version{why}")
+        return ok("training", phrase("doc_l_released"))
+    return ok("training", _because("doc_l_ended", last))
+
+
+def _because(key: str, last: dict[str, str]) -> str:
+    """A text, with the reason of the last run if it has one."""
+    return explained(phrase(key), last["reason"], here()) if last["reason"] else phrase(key)
 
 
 def _model(examined: Examined) -> str:

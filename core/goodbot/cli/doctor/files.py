@@ -14,6 +14,8 @@ from pathlib import Path
 
 from goodbot.access.limits import RESERVE
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import cage, spawn
 from goodbot.cli.doctor.checks import short, size
 from goodbot.config import secrets
@@ -48,24 +50,24 @@ async def permissions(examined: Examined) -> Sequence[Check]:
     try:
         info = os.lstat(home)
     except FileNotFoundError:
-        return [ok("permissions", f"{short(home)} is not there yet; goodbot makes it when it starts")]
+        return [ok("permissions", phrase("doc_p_none", home=short(home)))]
     if not stat.S_ISDIR(info.st_mode):
-        kind = "a link" if stat.S_ISLNK(info.st_mode) else "no directory"
-        fix = f"give the directory itself: --home {shlex.quote(str(home.resolve()))}"
-        return [fail("permissions", f"the state directory {home} is {kind}", fix)]
+        text = phrase("doc_p_link" if stat.S_ISLNK(info.st_mode) else "doc_p_no_directory", home=home)
+        fix = phrase("doc_p_give", home=shlex.quote(str(home.resolve())))
+        return [fail("permissions", text, fix)]
     if info.st_uid != os.geteuid():
-        text = f"the state directory {home} belongs to another user (uid {info.st_uid})"
+        text = phrase("doc_p_other", home=home, uid=info.st_uid)
         return [fail("permissions", text, f"sudo chown -R $(id -un) {shlex.quote(str(home))}")]
     found = [_loose(home, info)] if info.st_mode & 0o077 else []
     private = [home / secrets.FILE, home / "config.toml", *home.glob("goodbot.db*")]
     found += [check for file in private if (check := _file(file)) is not None]
     if info.st_mode & 0o300 != 0o300:
-        found.append(fail("permissions", f"goodbot cannot write to {home}", _chmod("700", home)))
-    return found or [ok("permissions", f"{short(home)} and all in it are yours alone")]
+        found.append(fail("permissions", phrase("doc_p_write", home=home), _chmod("700", home)))
+    return found or [ok("permissions", phrase("doc_p_well", home=short(home)))]
 
 
 def _loose(home: Path, info: os.stat_result) -> Check:
-    text = f"other users of this machine can open {short(home)} (mode {info.st_mode & 0o777:o})"
+    text = phrase("doc_p_open", home=short(home), mode=f"{info.st_mode & 0o777:o}")
     return fail("permissions", text, _chmod("700", home))
 
 
@@ -75,15 +77,15 @@ def _file(file: Path) -> Check | None:
     except OSError:
         return None
     if stat.S_ISLNK(info.st_mode) and file.name != "config.toml":
-        text = f"{file.name} is a link; goodbot follows none to where it keeps private things"
+        text = phrase("doc_p_follows", name=file.name)
         return fail("permissions", text, f"rm {shlex.quote(str(file))}")
     if file.name == "config.toml":
-        loose, what = info.st_mode & 0o022, "write"
+        loose, key = info.st_mode & 0o022, "doc_p_change"
     else:
-        loose, what = info.st_mode & 0o077, "read"
+        loose, key = info.st_mode & 0o077, "doc_p_read"
     if stat.S_ISLNK(info.st_mode) or not loose:
         return None
-    text = f"other users can {what} {file.name} (mode {info.st_mode & 0o777:o})"
+    text = phrase(key, name=file.name, mode=f"{info.st_mode & 0o777:o}")
     return fail("permissions", text, _chmod("600", file))
 
 
@@ -97,17 +99,16 @@ async def disk(examined: Examined) -> Sequence[Check]:
     there = next(path for path in (home, *home.parents) if path.exists())
     checks: list[Check] = []
     if kind := await asyncio.to_thread(file_system, there):
-        text = f"{short(home)} is on a network file system ({kind}): SQLite can lose data there"
-        checks.append(fail("disk", text, "use a local directory: goodbot --home DIRECTORY"))
+        text = phrase("doc_k_network", home=short(home), kind=kind)
+        checks.append(fail("disk", text, phrase("doc_k_network_fix")))
     free = (await asyncio.to_thread(shutil.disk_usage, there)).free
-    text = f"{size(free)} free at {short(home)}"
+    said = {"size": size(free), "home": short(home)}
     if free < RESERVE:
-        text = f"{text}: answers of other programs are not kept, and ratings soon neither"
-        checks.append(fail("disk", text, "free some space"))
+        checks.append(fail("disk", phrase("doc_k_none", **said), phrase("doc_k_fix")))
     elif free < _LITTLE:
-        checks.append(warn("disk", f"{text}: little for adapters and backups", "free some space"))
+        checks.append(warn("disk", phrase("doc_k_little", **said), phrase("doc_k_fix")))
     else:
-        checks.append(ok("disk", text))
+        checks.append(ok("disk", phrase("doc_k_free", **said)))
     return checks
 
 
@@ -141,18 +142,16 @@ async def locked_up(examined: Examined) -> Sequence[Check]:
     """Whether what reads other people's models and adapters can do nothing but that."""
     if lacking := await asyncio.to_thread(cage.missing):
         if sys.platform == "darwin":
-            text = "sandbox-exec does not work here: nothing that reads models or adapters starts"
-            return [fail("cage", text, "start goodbot outside of any other sandbox")]
-        text = f"this machine has no {' and no '.join(lacking)}"
-        fix = "use only models and adapters of people whom you trust"
-        return [warn("cage", f"what reads models and adapters can reach more than these: {text}", fix)]
-    return [ok("cage", "what reads models and adapters reaches only these, and no network")]
+            return [fail("cage", phrase("doc_c_mac"), phrase("doc_c_mac_fix"))]
+        text = phrase("doc_c_lacks", what=commas(here(), *lacking))
+        return [warn("cage", text, phrase("doc_c_lacks_fix"))]
+    return [ok("cage", phrase("doc_c_well"))]
 
 
 async def descriptors(examined: Examined) -> Sequence[Check]:
     """Whether the goodbot that runs can take connections and open files."""
     told = str((examined.daemon or {}).get("descriptors", ""))
-    return [fail("descriptors", told, "find out who opens so many connections")] if told else []
+    return [fail("descriptors", told, phrase("doc_files_fix"))] if told else []
 
 
 PROBES = (

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import GoodbotError
 from goodbot.cli.doctor.data import path
@@ -15,7 +16,6 @@ from goodbot.store import inspection
 
 _SLACK = 120.0
 """Seconds that a stored event may lie ahead of the clock."""
-_SYNC = "set it from the network: timedatectl set-ntp true, or System Settings on a Mac"
 _SYSTEM = SystemClock()
 
 
@@ -23,18 +23,18 @@ async def clock(examined: Examined, clock: Clock = _SYSTEM) -> Sequence[Check]:
     """The time, against what lies on this disk; connectors compare it with their platform's."""
     now = clock.now()
     if now < Path(__file__).stat().st_mtime - 86400:
-        return [fail("clock", f"it says {_date(now)}, before this goodbot was installed", _SYNC)]
+        return [fail("clock", phrase("doc_clock_early", date=_date(now)), phrase("doc_clock_fix"))]
     try:
         async with inspection.look(path(examined.config)) as db:
             newest = await inspection.newest(db)
     except GoodbotError:
         newest = 0.0
     if newest > now + _SLACK:
-        text = f"it has gone back: it says {_date(now)}, and the last event came {_date(newest)}"
-        return [warn("clock", text, _SYNC)]
+        text = phrase("doc_clock_back", date=_date(now), newest=_date(newest))
+        return [warn("clock", text, phrase("doc_clock_fix"))]
     zone = time.localtime(now).tm_zone
     if not zone:
-        return [warn("clock", "the time zone is not known: a schedule means UTC", "set TZ")]
+        return [warn("clock", phrase("doc_zone"), phrase("doc_zone_fix"))]
     return [ok("clock", f"{_date(now)} {zone}")]
 
 

@@ -19,6 +19,8 @@ from goodbot.api.estimate import estimate
 from goodbot.api.model import ResolvedModel
 from goodbot.api.registry import choose_backend
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts import beside, explained, pauses
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.base.installed import missing_modules
@@ -65,27 +67,27 @@ async def backend(examined: Examined) -> Sequence[Check]:
     except ConfigError:
         return []  # the config's line says it
     except MissingExtraError as error:
-        text = f"the packages of the {error.extra} backend are not installed: nothing can answer"
+        text = phrase("doc_b_packages", name=error.extra)
         return [fail("backend", text, install_line(error.extra))]
-    why = "as configured" if wanted != "auto" else "the fastest that is installed"
+    why = phrase("doc_b_wanted" if wanted != "auto" else "doc_b_fastest")
     others = sorted(
         name for name, other in specs.items() if name != spec.name and not missing_modules(other.requires)
     )
     if wanted == "auto" and not others:
-        why = "the only one installed"
+        why = phrase("doc_b_only")
     device, wrong = await _ask(spec, spawn.Cage())
     if wrong:
-        text = f"{spec.name} is installed and cannot be used: {wrong}"
+        text = phrase("doc_b_broken", name=spec.name, why=wrong)
         return [fail("backend", text, install_line(spec.extra))]
-    text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
+    on = phrase("doc_b_on", name=spec.name, why=why, device=device)
+    text = on if device else beside(spec.name, why, here())
     if device == "CPU" and (card := await _nvidia()):
-        text = f"{text}, though this machine has {card}"
         if (await _ask(spec, None))[0] not in ("CPU", ""):
-            text = f"{text}: the processes that hold the model cannot use it, other programs can"
-            return [warn("backend", text, "please report this, with the driver's version (`nvidia-smi`)")]
-        return [warn("backend", text, f'{install_line("torch")}, and set [training] backend = "torch"')]
+            return [warn("backend", phrase("doc_b_caged", text=text, card=card), phrase("doc_b_report"))]
+        fix = phrase("doc_b_torch", line=install_line("torch"))
+        return [warn("backend", phrase("doc_b_card", text=text, card=card), fix)]
     if device == "CPU" and sys.platform == "darwin" and platform.machine() == "arm64":
-        return [warn("backend", f"{text}, though this Mac has a GPU", install_line("mlx"))]
+        return [warn("backend", phrase("doc_b_mac", text=text), install_line("mlx"))]
     return [ok("backend", text)]
 
 
@@ -97,7 +99,7 @@ async def _ask(spec: BackendSpec, cage: spawn.Cage | None) -> tuple[str, str]:
     if code == 0:
         with contextlib.suppress(ValueError, IndexError):
             return str(json.loads(out.splitlines()[-1])), ""
-    lines = error.strip().splitlines() or [f"the import ended with {code}"]
+    lines = error.strip().splitlines() or [phrase("doc_b_ended", code=code)]
     return "", lines[-1][:200]
 
 
@@ -135,7 +137,7 @@ async def model(examined: Examined) -> Sequence[Check]:
         found = _resolved(examined)
     except ConfigError as error:
         if not config.model.path:
-            text = "no model is configured"
+            text = phrase("doc_no_model")
             return [fail("model", text, _CHOOSE, exit_code=error.exit_code)]
         located = config.where("model").error("path", str(error))
         return [failed("model", located, _CHOOSE)]
@@ -143,17 +145,17 @@ async def model(examined: Examined) -> Sequence[Check]:
         return [failed("model", error, _CHOOSE)]
     wrong = await asyncio.to_thread(weights.problems, found.path)
     if wrong:
-        text = f"{short(found.path)}: {'; '.join(wrong)}"
+        text = explained(short(found.path), pauses(here(), *wrong), here())
         fix = f"goodbot model use {shlex.quote(config.model.path)}" if config.model.path else ""
-        return [fail("model", text, fix or "install goodbot again")]
-    text = f"{found.name}, {size(stored(found.path))}, every file is whole"
+        return [fail("model", text, fix or phrase("doc_m_again"))]
+    text = phrase("doc_m_whole", name=found.name, size=size(stored(found.path)))
     config_json = read_config(found.path)
     if why := _unusable(examined, config_json):
-        return [fail("model", f"{text}; {why}", _CHOOSE)]
+        return [fail("model", pauses(here(), text, why), _CHOOSE)]
     if not found.label and (why := model_shape.doubt(config_json)):
-        return [warn("model", f"{text}; {why}")]
+        return [warn("model", pauses(here(), text, why))]
     if found.label:
-        return [warn("model", f"{text}; it only demonstrates: it knows little", _CHOOSE)]
+        return [warn("model", pauses(here(), text, phrase("doc_m_demo")), _CHOOSE)]
     return [ok("model", text)]
 
 
@@ -176,8 +178,8 @@ async def template(examined: Examined) -> Sequence[Check]:
         async with asyncio.timeout(_LOOK_SECONDS):
             code, out, _ = await _child(*look, cage=cage)
     except TimeoutError:  # a busy machine is no fault
-        text = f"it could not be looked at within {_LOOK_SECONDS:g} s"
-        return [warn("template", text, "try again when the machine is less busy")]
+        text = phrase("doc_t_slow", seconds=f"{_LOOK_SECONDS:g}")
+        return [warn("template", text, phrase("doc_t_slow_fix"))]
     with contextlib.suppress(ValueError, IndexError):
         told = json.loads(out.splitlines()[-1]) if code == 0 else {}
     if not told:
@@ -185,8 +187,8 @@ async def template(examined: Examined) -> Sequence[Check]:
     if refused := told.get("refused"):
         return [fail("template", str(refused), _CHOOSE)]
     if helped := told.get("helped"):
-        text = f"{'; '.join(helped)}: goodbot sees to it, another server of the model may not"
-        return [warn("template", text, "mend its chat_template or generation_config.json for others")]
+        text = phrase("doc_t_helped", what=pauses(here(), *helped))
+        return [warn("template", text, phrase("doc_t_helped_fix"))]
     return []
 
 
@@ -199,8 +201,7 @@ async def drawn(examined: Examined) -> Sequence[Check]:
     except GoodbotError:
         return []  # the model's line says it
     if found.notes:
-        fix = "set it in [serving.sampling]"
-        checks = [warn("sampling", f"{found}; {'; '.join(found.notes)}", fix)]
+        checks = [warn("sampling", pauses(here(), str(found), *found.notes), phrase("doc_s_fix"))]
     else:
         checks = [ok("sampling", str(found))]
     return [*checks, ok("thinking", thinks)] if thinks else checks
@@ -234,7 +235,7 @@ async def room(examined: Examined) -> Sequence[Check]:
     A server of the owner's is one that answers already, here or elsewhere.
     """
     total, free = physical_memory(), await asyncio.to_thread(available_memory)
-    have = f"{size(total)}, {size(free)} of it free"
+    have = phrase("doc_r_have", total=size(total), free=size(free))
     try:
         path = _resolved(examined).path
         config = examined.config.training
@@ -245,7 +246,7 @@ async def room(examined: Examined) -> Sequence[Check]:
     where = await asyncio.to_thread(place, spec.name)
     if where.device == "cuda":
         total = free = where.memory
-        have = f"{size(free)} free on the GPU"
+        have = phrase("doc_r_gpu", free=size(free))
     held = stored(path)
     fits = estimate(shape, replace(where, memory=total), held)
     apart = _is_served_apart(examined)
@@ -253,15 +254,15 @@ async def room(examined: Examined) -> Sequence[Check]:
         fits = estimate(shape, replace(where, memory=total + fits.serving), held)
     running = apart or examined.daemon is not None  # it holds its share already
     now = estimate(shape, replace(where, memory=free + running * fits.serving), held)
-    trained = f"{size(fits.usual)} ({size(fits.training)} with long turns)"
-    answering = f"answering takes {size(fits.serving)}, training {trained} more"
-    text = f"{have}; {f'training takes {trained}' if apart else answering}"
+    trained = phrase("doc_r_trained", usual=size(fits.usual), long=size(fits.training))
+    both = phrase("doc_r_both", have=have, serving=size(fits.serving), trained=trained)
+    text = phrase("doc_r_training", have=have, trained=trained) if apart else both
     if fits.serving > total and not apart:
         return [fail("memory", text, _CHOOSE)]
     if not fits.fits:
-        return [warn("memory", f"{text}: this machine is small for the model", _CHOOSE)]
+        return [warn("memory", explained(text, phrase("doc_r_small"), here()), _CHOOSE)]
     if not now.fits:
-        return [warn("memory", f"{text}: too little is free to train", "close other programs")]
+        return [warn("memory", explained(text, phrase("doc_r_busy"), here()), phrase("doc_r_busy_fix"))]
     return [ok("memory", text)]
 
 

@@ -15,6 +15,7 @@ from goodbot.api.events import Message
 from goodbot.api.registry import choose_backend
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest
 from goodbot.api.setup import Check, Examined, Probe, ok, warn
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.sampling import Filters
@@ -54,11 +55,12 @@ async def look(examined: Examined) -> list[Check]:
     finally:
         await driver.upstream.close()
     if refused:
-        return [warn("server", f"{driver.upstream.place} answers as {name}, but {refused}")]
+        text = phrase("doc_answers_but", place=driver.upstream.place, name=name, why=refused)
+        return [warn("server", text)]
     if takes_adapters and driver.complaint:
         return [warn("server", driver.complaint)]
-    what = f"{driver.upstream.place} answers as {name}"
-    return [ok("server", f"{what} and takes adapters" if takes_adapters else what)]
+    key = "doc_answers_adapters" if takes_adapters else "doc_answers"
+    return [ok("server", phrase(key, place=driver.upstream.place, name=name))]
 
 
 async def _refused(driver: RemoteServer) -> str:

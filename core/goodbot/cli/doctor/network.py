@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from goodbot.api.connector import Capability
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.config.lock import holder
 from goodbot.config.sections import PORT, PUBLISHED
@@ -39,20 +40,18 @@ async def ports(examined: Examined) -> Sequence[Check]:
     config = examined.config
     http, port = config.http, http_port(examined)
     if not port:
-        return [ok("ports", "goodbot listens on none")]
+        return [ok("ports", phrase("doc_no_port"))]
     if moved := (examined.daemon or {}).get("moved"):
-        return [warn("ports", str(moved), f"set [http] port, or stop what holds {port}")]
+        return [warn("ports", str(moved), phrase("doc_port_moved", port=port))]
     place = f"{http.host}:{port}"
     checks: list[Check] = []
     if http.url and http.url == os.environ.get(PUBLISHED):
-        checks.append(ok("ports", f"{place} is this container's; people open {http.url}"))
+        checks.append(ok("ports", phrase("doc_port_container", place=place, url=http.url)))
     elif http.host not in LOOPBACK:
-        text = f"{place} can be reached from other machines, without encryption"
-        fix = 'set [http] host = "127.0.0.1", and put a proxy with TLS before it'
         if _has_routes(examined) and not http.url:
-            fix = f"{fix}; or say in [http] url where people open it"
-            return [fail("ports", f"{text}, so goodbot does not start there", fix, exit_code=2)]
-        checks.append(warn("ports", text, fix))
+            text, fix = phrase("doc_port_open_off", place=place), phrase("doc_port_open_or")
+            return [fail("ports", text, fix, exit_code=2)]
+        checks.append(warn("ports", phrase("doc_port_open", place=place), phrase("doc_port_open_fix")))
     line = await _ask(http.host, port)
     found = _before_start(examined, place, line) if examined.daemon is None else _running(place, line)
     return [*checks, found]
@@ -61,22 +60,20 @@ async def ports(examined: Examined) -> Sequence[Check]:
 def _before_start(examined: Examined, place: str, line: str | None) -> Check:
     """Whether goodbot can have the port; `line` is what answers there, None: nothing."""
     if line is None:
-        return ok("ports", f"{place} is free")
+        return ok("ports", phrase("doc_port_free", place=place))
     if holder(examined.config.home)[0] and " 200 " in f"{line} ":
-        return ok("ports", f"{place} answers /healthz; goodbot is starting")
-    text = f"another program listens on {place}"
+        return ok("ports", phrase("doc_port_starts", place=place))
     if not examined.config.http.port:
-        text = f"{text}: goodbot takes the next free port"
-        return warn("ports", text, "set [http] port to a free one, if others are to find it there")
-    return fail("ports", text, "set [http] port to a free one", exit_code=2)
+        return warn("ports", phrase("doc_port_next", place=place), phrase("doc_port_next_fix"))
+    return fail("ports", phrase("doc_port_other", place=place), phrase("doc_port_fix"), exit_code=2)
 
 
 def _running(place: str, line: str | None) -> Check:
     if line is None:
-        return fail("ports", f"nothing listens on {place}", "look at goodbot's log")
+        return fail("ports", phrase("doc_port_silent", place=place), phrase("doc_port_silent_fix"))
     if " 200 " not in f"{line} ":
-        return warn("ports", f"{place} answers {line!r} to /healthz")
-    return ok("ports", f"{place} answers /healthz")
+        return warn("ports", phrase("doc_port_odd", place=place, line=repr(line)))
+    return ok("ports", phrase("doc_port_well", place=place))
 
 
 async def _ask(host: str, port: int) -> str | None:
@@ -104,17 +101,15 @@ async def service(examined: Examined) -> Sequence[Check]:
 
     found = await asyncio.to_thread(status, examined.config.home)
     if not found.manager:
-        return [ok("service", "this machine has no service manager that goodbot knows")]
+        return [ok("service", phrase("doc_no_manager"))]
     if not found.installed:
-        text = "not installed: goodbot runs as long as the terminal that started it"
-        return [ok("service", text)]
-    text = f"{found.manager}: {found.state or 'unknown'}"
+        return [ok("service", phrase("doc_no_service"))]
+    text = f"{found.manager}: {found.state or phrase('doc_service_unknown')}"
     if not found.active:
         return [fail("service", text, found.log or "goodbot service status")]
     if not found.enabled:
-        text = f"{text}; it does not start by itself after a restart"
-        return [warn("service", text, "goodbot service install")]
-    return [ok("service", f"{text}, and it starts by itself")]
+        return [warn("service", phrase("doc_service_once", service=text), "goodbot service install")]
+    return [ok("service", phrase("doc_service_well", service=text))]
 
 
 PROBES = (Probe(name="ports", run=ports), Probe(name="service", run=service, seconds=35.0))

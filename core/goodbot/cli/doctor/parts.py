@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from goodbot.api.setup import Check, Examined, Probe, fail
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import unexpected
 from goodbot.cli.doctor import (
     connectors,
@@ -81,6 +82,6 @@ def _signed(plugin: str, probe: Probe) -> Probe:
 
 def _broken(plugin: str, reason: str) -> Probe:
     async def run(_: Examined) -> Sequence[Check]:
-        return [fail(plugin, f"the plugin does not give its probe ({reason})")]
+        return [fail(plugin, phrase("doc_probe", why=reason))]
 
     return Probe(name=plugin, run=run)

@@ -17,6 +17,7 @@ from goodbot import config
 from goodbot.api import control
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Check, Examined, fail
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.cli.doctor.checks import failed
@@ -35,30 +36,27 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
         settings = config.load(home, path)
     except ConfigError as error:
         settings = config.Config(home=home)
-        fix = "correct that line; what depends on the config is looked at then"
-        wrong.append(failed("config", error, fix))
+        wrong.append(failed("config", error, phrase("doc_config_fix")))
     with contextlib.suppress(GoodbotError):  # a passphrase is asked for once, before all looks begin
         cipher.key(home / DATABASE)
     plugins = PluginHost()
     try:
         plugins.load_entry_points(settings.plugins.enable, settings.where("plugins"))
     except GoodbotError as error:
-        wrong.append(failed("config", error, "install it, or take the name out"))
+        wrong.append(failed("config", error, phrase("doc_plugin_fix")))
     try:
         daemon = within(_SECONDS, lambda: _status(home))
     except (GoodbotError, OSError) as error:  # a TimeoutError is an OSError
         daemon = None
-        said = f"no answer within {_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
-        fix = "look at its log; if it is stuck, end it and start it again"
-        wrong.append(fail("daemon", f"the running goodbot does not answer: {said}", fix))
+        slow = isinstance(error, TimeoutError)
+        said = phrase("doc_slow", seconds=f"{_SECONDS:g}") if slow else str(error)
+        wrong.append(fail("daemon", phrase("doc_silent", why=said), phrase("doc_stuck")))
     environ: Mapping[str, str] = os.environ
     try:
         names = [name for spec in plugins.connectors().values() for name in spec.secrets]
         environ = within(_SECONDS, lambda: SecretStore(home).environment(names))
     except TimeoutError:
-        wrong.append(
-            fail("tokens", "the keyring does not answer", "unlock it, or set the tokens in the environment")
-        )
+        wrong.append(fail("tokens", phrase("doc_keyring"), phrase("doc_keyring_fix")))
     except GoodbotError as error:
         wrong.append(failed("tokens", error))
     examined = Examined(

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from goodbot.api.setup import Check, CheckState, Examined, Probe, fail
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError, unexpected
 from goodbot.cli.doctor.checks import failed
@@ -66,14 +67,14 @@ async def _checks(probe: Probe, examined: Examined) -> Sequence[Check]:
     except GoodbotError as error:
         return [failed(probe.name, error)]
     except BaseException as error:  # also a plugin that calls `sys.exit`
-        return [fail(probe.name, f"this probe failed: {unexpected(error)}")]
+        return [fail(probe.name, phrase("doc_failed", why=unexpected(error)))]
     if all(isinstance(check, Check) for check in checks):  # pyright: ignore[reportUnnecessaryIsInstance]
         return checks
-    return [fail(probe.name, "this probe failed: it returned something else than checks")]
+    return [fail(probe.name, phrase("doc_odd"))]
 
 
 def _hung(probe: Probe) -> Check:
-    return fail(probe.name, f"no answer within {probe.seconds:g} s")
+    return fail(probe.name, phrase("doc_slow", seconds=f"{probe.seconds:g}"))
 
 
 def _secrets(examined: Examined) -> list[str]:

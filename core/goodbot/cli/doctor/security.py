@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import os
 import stat
-import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,10 @@ from goodbot.access.authorization import WEB
 from goodbot.access.login import OWNER, default_grants
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import Check, Examined
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import sealed
+from goodbot.base.columns import padded, wide, wrapped
 from goodbot.base.errors import GoodbotError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
@@ -33,12 +35,7 @@ from goodbot.store import channels, inspection, people, workshop
 Row = dict[str, Any]
 
 _ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker", "rater_groups": "rater (group)"}
-_LIMITS = (
-    "owners can do everything, raters can talk and rate, talkers can only talk; everybody else is refused",
-    "in a shared channel goodbot answers whoever talks to it there, once an owner has enabled it",
-    "whoever can open a socket above, or runs programs as you, is an owner",
-    "a plugin runs with all your rights; the processes that answer and train get no token",
-)
+_LIMITS = ("sec_limit_roles", "sec_limit_shared", "sec_limit_socket", "sec_limit_plugin")
 
 
 def report(examined: Examined, wrong: Sequence[Check]) -> Mapping[str, Any]:
@@ -80,14 +77,14 @@ async def _collect(examined: Examined) -> dict[str, Any]:
             if info.state == "loaded" and info.distribution != "goodbot"
         ],
         "leaves": [
-            f"messages and answers, to {name}" for name in sorted(configured) if name not in (TERMINAL, WEB)
+            phrase("sec_leaves", name=name) for name in sorted(configured) if name not in (TERMINAL, WEB)
         ],
-        "limits": list(_LIMITS),
+        "limits": [phrase(key) for key in _LIMITS],
     }
 
 
 def _local() -> list[Row]:
-    return [_person(TERMINAL, "owner", str(os.geteuid()), "this machine's user")]
+    return [_person(TERMINAL, "owner", str(os.geteuid()), phrase("sec_user"))]
 
 
 def _person(connector: str, role: str, id_: str, source: str) -> Row:
@@ -104,13 +101,13 @@ def _configured(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[
         for key, role in _ROLES.items():
             rows += [_person(name, role, id_, "config") for id_ in getattr(grants, key)]
         if default_grants(name, grants) != grants:
-            rows.append(_person(name, "owner", OWNER, "whoever logs in from this machine"))
+            rows.append(_person(name, "owner", OWNER, phrase("sec_login")))
     return rows
 
 
 def _given(grant: people.GrantRow) -> Row:
     connector, _, id_ = grant.person.partition(":")
-    return _person(connector, grant.role, id_, f"given by {grant.given_by}")
+    return _person(connector, grant.role, id_, phrase("sec_given", who=grant.given_by))
 
 
 def _named(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]:
@@ -125,7 +122,7 @@ def _named(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]:
 
 
 def _opened(channel: channels.ChannelRow) -> Row:
-    source = f"enabled by {channel.enabled_by}"
+    source = phrase("sec_enabled", who=channel.enabled_by)
     return {"connector": channel.connector, "id": channel.channel, "source": source}
 
 
@@ -135,12 +132,11 @@ def _listens(examined: Examined) -> list[Row]:
     rows: list[Row] = []
     if home.is_dir():
         for place in (socket_path(home, CONTROL_SOCKET), *sorted(home.glob("connectors/*/*.sock"))):
-            rows.append({"what": short(place), "who": f"you alone{_mode(place)}"})
+            rows.append({"what": short(place), "who": _mode(place)})
     if port := http_port(examined):
-        who = "all programs here" if http.host in LOOPBACK else "OTHER MACHINES too"
-        pages = ", and the browser's pages for who is signed in"
-        what = f"whether goodbot is well{pages if WEB in examined.config.connectors else ''}"
-        rows.append({"what": f"{http.host}:{port}", "who": f"{who}: {what}"})
+        what = phrase("sec_well_pages" if WEB in examined.config.connectors else "sec_well")
+        who = explained(_reaches(http.host), what, here())
+        rows.append({"what": f"{http.host}:{port}", "who": who})
     return rows
 
 
@@ -155,23 +151,28 @@ def _taking_calls(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> lis
         except GoodbotError:
             continue
         if place := prepared(setup, Secrets((), {}), settings, examined.config).listens():
-            who = "all programs here" if place.rpartition(":")[0] in LOOPBACK else "OTHER MACHINES too"
-            rows.append({"what": place, "who": f"{who}: calls that {name} vouches for"})
+            who = _reaches(place.rpartition(":")[0])
+            rows.append({"what": place, "who": explained(who, phrase("sec_calls", name=name), here())})
     return rows
+
+
+def _reaches(host: str) -> str:
+    """Who can call what listens there."""
+    return phrase("sec_here" if host in LOOPBACK else "sec_elsewhere")
 
 
 def _mode(place: Path) -> str:
     try:
-        return f" (mode {stat.S_IMODE(place.lstat().st_mode):o})"
+        return phrase("sec_alone", mode=f"{stat.S_IMODE(place.lstat().st_mode):o}")
     except OSError:
-        return " (not open now)"
+        return phrase("sec_alone_off")
 
 
 def _tokens(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]:
     store, rows = SecretStore(examined.config.home), list[Row]()
     for name in sorted({name for spec in specs.values() for name in spec.secrets}):
         try:
-            where = store.where(name) or "nowhere"
+            where = store.where(name) or phrase("sec_nowhere")
         except GoodbotError as error:
             where = str(error)
         rows.append({"name": name, "where": where})
@@ -202,38 +203,29 @@ def _stat(file: Path) -> os.stat_result | None:
 def _text(data: Mapping[str, Any]) -> str:
     people = [[p["connector"], p["role"], p["id"], p["source"]] for p in data["people"]]
     sections = [
-        ("who may do what", _table(people)),
-        ("shared channels that are on", _table([list(c.values()) for c in data["channels"]])),
-        ("private chats that may be learnt from", list(data["shares"])),
-        ("what listens, and for whom", _table([list(row.values()) for row in data["listens"]])),
-        (
-            "tokens of platforms (never shown), and where they are kept",
-            _table([list(row.values()) for row in data["tokens"]]),
-        ),
-        (
-            "files with tokens or words in them; no token of these is in a backup",
-            _table([[f["path"], f["mode"], f"uid {f['uid']}"] for f in data["files"]]),
-        ),
-        ("plugins that are not goodbot's own", _table([list(row.values()) for row in data["plugins"]])),
-        ("what leaves this machine", list(data["leaves"])),
-        ("rules", _wrapped(data["limits"])),
+        (phrase("sec_people"), _table(people)),
+        (phrase("sec_channels"), _table([list(c.values()) for c in data["channels"]])),
+        (phrase("sec_shares"), list(data["shares"])),
+        (phrase("sec_listens"), _table([list(row.values()) for row in data["listens"]])),
+        (phrase("sec_tokens"), _table([list(row.values()) for row in data["tokens"]])),
+        (phrase("sec_files"), _table([[f["path"], f["mode"], f"uid {f['uid']}"] for f in data["files"]])),
+        (phrase("sec_plugins"), _table([list(row.values()) for row in data["plugins"]])),
+        (phrase("sec_outside"), list(data["leaves"])),
+        (phrase("sec_rules"), _wrapped(data["limits"])),
     ]
     if data["problems"]:
-        sections.insert(0, ("could not be read", _wrapped(data["problems"])))
+        sections.insert(0, (phrase("sec_unread"), _wrapped(data["problems"])))
     return "\n\n".join(
-        "\n".join([title, *(f"  {line}" for line in lines or ["none"])]) for title, lines in sections
+        "\n".join([title, *(f"  {line}" for line in lines or [phrase("setup_none")])])
+        for title, lines in sections
     )
 
 
 def _wrapped(sentences: Sequence[str]) -> list[str]:
-    return [
-        line
-        for text in sentences
-        for line in textwrap.wrap(text, 76, subsequent_indent="  ", break_long_words=False)
-    ]
+    return [line for text in sentences for line in wrapped(text, 76, indent="  ")]
 
 
 def _table(rows: Sequence[Sequence[object]]) -> list[str]:
     texts = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)] if texts else []
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in texts]
+    widths = [max(map(wide, column)) for column in zip(*texts, strict=True)] if texts else []
+    return ["  ".join(map(padded, row, widths)).rstrip() for row in texts]

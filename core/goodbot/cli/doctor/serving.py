@@ -17,6 +17,8 @@ from goodbot.api.registry import choose_backend
 from goodbot.api.server import ServerSpec
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.survey import MODELS, FoundServer
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError, unexpected
 from goodbot.cli.doctor import model_server
 from goodbot.inference.models import resolve, servers
@@ -47,10 +49,10 @@ async def serving(examined: Examined, urls: Sequence[str] = ()) -> Sequence[Chec
 
 async def _nothing(examined: Examined, urls: Sequence[str]) -> Check:
     """That no server answers, which is in order where none is configured."""
-    places = ", ".join(url.rpartition(":")[2] for url in urls)
+    places = commas(here(), *(url.rpartition(":")[2] for url in urls))
     if checks := await model_server.look(examined):  # one that is somewhere else
         return checks[0]
-    return ok("serving", f"no model server on ports {places}; goodbot serves the model itself")
+    return ok("serving", phrase("doc_no_servers", ports=places))
 
 
 def _configured(examined: Examined) -> list[str]:
@@ -72,7 +74,7 @@ async def _look(
     try:
         return await found.survey.examine(ask, found, line, await asyncio.to_thread(_rank, examined))
     except Exception as error:  # a plugin's; the other servers' lines are shown all the same
-        return fail(found.part, f"{found.title} cannot be looked at: {unexpected(error)}")
+        return fail(found.part, phrase("doc_not_looked", name=found.title, why=unexpected(error)))
 
 
 def _rank(examined: Examined) -> int:
@@ -96,7 +98,7 @@ async def _locked(http: ClientSession, url: str, examined: Examined) -> Check | 
     part = f"port {url.rpartition(':')[2]}"
     if url in _configured(examined) and (checks := await model_server.look(examined)):
         return replace(checks[0], part=part)
-    return warn(part, "a model server that asks for a key: it cannot be looked at")
+    return warn(part, phrase("doc_locked"))
 
 
 PROBES = (Probe(name="serving", run=serving, seconds=3 * _SECONDS),)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 from goodbot.api.registry import choose_backend, registered, reward_policy
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.cli.doctor.checks import failed, short
 from goodbot.inference.servers import choice
@@ -19,7 +21,7 @@ async def config(examined: Examined) -> Sequence[Check]:
     looks = (_training, _serving, _rewards, *_connectors(examined))
     found = [check for look in looks if (check := look(examined))]
     path = examined.config.path
-    text = short(path) if path else "no config file, all defaults"
+    text = short(path) if path else phrase("doc_no_config")
     return found or [ok("config", text)]
 
 
@@ -77,14 +79,15 @@ async def plugins(examined: Examined) -> Sequence[Check]:
     loaded: list[str] = []
     for info in examined.plugins.infos():
         if info.state == "failed":
-            text = f"{info.name} ({info.distribution}) cannot be loaded: {info.error}"
+            text = phrase("doc_not_loaded", name=info.name, source=info.distribution, why=info.error)
             own = info.distribution == "goodbot"
-            fix = "" if own else "bring it up to date, or take it out of [plugins] enable"
+            fix = "" if own else phrase("doc_not_loaded_fix")
             checks.append((fail if own else warn)("plugins", text, fix))
         elif info.state == "loaded" and info.distribution != "goodbot":
             loaded.append(info.name)
-    others = f"; of others: {', '.join(loaded)}" if loaded else "; none of others"
-    return checks or [ok("plugins", f"goodbot's own are loaded{others}")]
+    names = commas(here(), *loaded)
+    text = phrase("doc_plugins", names=names) if loaded else phrase("doc_plugins_own")
+    return checks or [ok("plugins", text)]
 
 
 PROBES = (Probe(name="config", run=config), Probe(name="plugins", run=plugins))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from goodbot.api import marks
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, phrase
 
 _MAX_HEADER = 100_000_000
 """Bytes; the format's own limit."""
@@ -26,30 +28,30 @@ def damaged(path: Path) -> str:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             if length > _MAX_HEADER:
-                return "its header is longer than the format allows"
+                return phrase("doc_w_header")
             header = json.loads(file.read(length).decode("utf-8"))
             there = os.fstat(file.fileno()).st_size - 8 - length
         tensors = [entry for name, entry in header.items() if name != "__metadata__"]
         needed = max((int(entry["data_offsets"][1]) for entry in tensors), default=0)
     except (*_MALFORMED, struct.error):
-        return "its header cannot be read: it is cut off, or no safetensors file"
+        return phrase("doc_w_cut")
     if not tensors:
-        return "it holds no tensor"
+        return phrase("doc_w_empty")
     if there < needed:
-        return f"it is cut off: {there} of {needed} bytes of data are there"
-    return f"{there - needed} bytes too many are at its end" if there > needed else ""
+        return phrase("doc_w_short", there=there, needed=needed)
+    return phrase("doc_w_long", count=there - needed) if there > needed else ""
 
 
 def problems(directory: Path) -> list[str]:
     """Everything that keeps a model's files from being loaded, a sentence each."""
-    found = [f"{name} is missing" for name in _absent(directory)]
+    found = [phrase("doc_w_missing", name=name) for name in _absent(directory)]
     for path in sorted(directory.glob("*.safetensors")):
         if why := damaged(path):
-            found.append(f"{path.name}: {why}")
+            found.append(explained(path.name, why, here()))
     if not any((directory / name).exists() for name in _TOKENIZERS):
-        found.append("there is no tokenizer")
+        found.append(phrase("doc_w_tokenizer"))
     elif not _template(directory):
-        found.append("there is no chat template: it is no chat model, or its files are not whole")
+        found.append(phrase("doc_w_template"))
     return found
 
 
@@ -78,7 +80,7 @@ def _absent(directory: Path) -> list[str]:
     try:
         names = set(_json(index)["weight_map"].values())
     except _MALFORMED:
-        return [f"a readable {index.name}"]
+        return [phrase("doc_w_index", name=index.name)]
     return sorted(name for name in names if not (directory / Path(str(name)).name).exists())
 
 
