@@ -180,6 +180,26 @@ def test_a_page_is_spoken_to_in_the_language_of_its_browser(home: Path) -> None:
     assert terminal.here() == "de"
 
 
+def test_a_backup_and_what_it_gives_are_told_in_it(
+    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
+) -> None:
+    prepare_home(home)
+    config, backup = home / "config.toml", str(tmp_path / "b.tar")
+    config.write_text('[model]\npath = "demo"\n[connectors.api]\nowners = ["mallory"]\n')
+    assert main(["pause"]) == 0
+    assert main(["backup", backup]) == 0
+    said = capsys.readouterr().out
+    assert "0 Antworten, 0 Bewertungen, 0 Adapter. Die Sicherung wurde zurückgelesen" in said
+    assert "Nicht darin: Token, Sitzungen, Codes" in said
+    config.write_text('[model]\npath = "demo"\n[connectors.api]\n')
+    assert main(["restore", backup, "--yes"]) == 2
+    assert "andere besitzen dieses goodbot" in capsys.readouterr().err
+    assert main(["restore", backup, "--yes", "--accept", "owners"]) == 0
+    said = capsys.readouterr().out
+    assert "  Was danach sein darf und jetzt nicht so ist:\n    api:mallory wird Besitzer\n" in said
+    assert f"{home} ist wieder, was es am " in said
+
+
 def test_a_chat_is_in_it(home: Path) -> None:
     status = {"ratings": 1, "needed": 40, "version": 0, "off": False, "paused": True, "training": None}
     now = {**status, "server": "down"}

@@ -8,10 +8,11 @@ import asyncio
 from datetime import datetime
 from pathlib import Path
 
+from goodbot.api.texts import beside, pauses
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.printing import one_line, print_answer, say, say_lines
 from goodbot.cli.asking import agrees, types
-from goodbot.cli.backup.authority import WORDS
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
 from goodbot.cli.offline import open_anyway
 from goodbot.config.vault import placed
@@ -30,19 +31,17 @@ async def _restore(arguments: argparse.Namespace) -> int:
     async with prepared(path, arguments.home, plugins, now=now, key=key) as ready:
         if not arguments.json:
             say_lines(_lines(path, ready))
-        question = f"Put it in place of {arguments.home}?" if ready.replaces else "Bring it back?"
+        instead = phrase("restore_instead", home=arguments.home)
+        question = instead if ready.replaces else phrase("restore_back")
         if not (_accepts(arguments, ready) and agrees(question, yes=arguments.yes)):
-            say("Nothing was changed.")
+            say(phrase("not_changed"))
             return 1
         before = swap(ready, arguments.home, now=now)
     about = ready.about
-    told = [f"{arguments.home} is what it was at {_date(about.created_at)}."]
+    told = [phrase("restore_done", home=arguments.home, date=_date(about.created_at))]
     if before:
-        told.append(f"What was there lies in {before}: delete it when you need it no more.")
-    told.append(
-        "Tokens are in no backup: those that are kept here stay, and `goodbot doctor` says whether one "
-        "is missing. Programs get theirs anew from `goodbot connect`, browsers sign in again."
-    )
+        told.append(phrase("restore_before", before=before))
+    told.append(phrase("restore_tokens"))
     data = {
         "home": str(arguments.home),
         "before": str(before) if before else None,
@@ -60,9 +59,10 @@ async def _restore(arguments: argparse.Namespace) -> int:
 def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
     """Whether the person agrees to each kind of thing that weighs more than a yes."""
     for word in ready.words:
-        what = WORDS[word]
+        what = phrase(f"accept_{word}")
         if arguments.json:  # nothing was shown
-            what += one_line(f" ({'; '.join(gain.text for gain in ready.gains if gain.word == word)})")
+            gains = pauses(here(), *(gain.text for gain in ready.gains if gain.word == word))
+            what = beside(what, one_line(gains), here())
         if not types(word, what, accepted=arguments.accept or ()):
             return False
     return True
@@ -70,12 +70,13 @@ def _accepts(arguments: argparse.Namespace, ready: UnpackedBackup) -> bool:
 
 def _lines(path: Path, ready: UnpackedBackup) -> list[str]:
     about = ready.about
-    lines = [f"{path}: made {_date(about.created_at)} by goodbot {about.goodbot}, {about.holds}"]
+    date = _date(about.created_at)
+    lines = [phrase("restore_made", path=path, date=date, version=about.goodbot, holds=about.holds)]
     lines += [f"  {note}" for note in ready.notes]
     if ready.gains:
-        lines.append("  What may be after it, and is not so now:")
+        lines.append(f"  {phrase('restore_gains')}")
         lines += [f"    {gain.text}" for gain in ready.gains]
-    lines += [f"  replaces {line}" for line in ready.replaces]
+    lines += [f"  {phrase('restore_replaces', what=line)}" for line in ready.replaces]
     return lines
 
 

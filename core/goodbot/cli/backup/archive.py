@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.safe_tar import ArchiveError, add, copy, exactly, next_member, skip_padding
 from goodbot.config import private
 from goodbot.config.vault import Vault
@@ -53,8 +55,12 @@ class BackupManifest:
     @property
     def holds(self) -> str:
         """What is in it, as people say it: `24 answers, 1 rating, 2 adapters`."""
-        counts = {"answer": self.turns, "rating": self.ratings, "adapter": self.adapters}
-        return ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items())
+        return commas(
+            here(),
+            phrase("count_answers", answers=self.turns),
+            phrase("count_ratings", count=self.ratings),
+            phrase("count_adapters", adapters=self.adapters),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

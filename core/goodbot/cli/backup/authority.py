@@ -20,6 +20,7 @@ from goodbot.access.authorization import LEVELS, WEB
 from goodbot.access.login import OWNER
 from goodbot.api import judge
 from goodbot.api.plugins import PluginHost
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.backup import places
@@ -31,17 +32,11 @@ from goodbot.inference.servers import choice
 from goodbot.store import channels, inspection, people
 
 OWNERS, RIGHTS, ADDRESSES, PRIVACY, PROGRAMS = "owners", "rights", "addresses", "privacy", "programs"
-WORDS: Mapping[str, str] = {
-    OWNERS: "others own this goodbot",
-    RIGHTS: "what may not be now, may be again",
-    ADDRESSES: "what people say, your tokens or people's links go to other addresses",
-    PRIVACY: "what people say lies unencrypted, or more of it is sent",
-    PROGRAMS: "other code runs with all your rights",
-}
-"""What is typed to agree, and to what."""
+WORDS = (OWNERS, RIGHTS, ADDRESSES, PRIVACY, PROGRAMS)
+"""What is typed to agree; the texts `accept_WORD` say to what."""
 
 _ROLES = {"owners": "owner", "raters": "rater", "talkers": "talker"}
-_LISTS = {"rater_groups": "whoever is in the group {} may rate", "channels": "it answers in the channel {}"}
+_LISTS = {"rater_groups": "gain_group", "channels": "gain_channel"}
 _ADDRESS = ("host", "hosts", "names", "url", "urls", "base", "endpoint", "gateway", "upstream")
 _PROGRAM = ("program", "binary", "command", "executable")
 _PASSES = "pass_credentials"
@@ -99,7 +94,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
     try:
         config.load(home)
     except ConfigError as error:
-        notes.append(f"this goodbot cannot read its config.toml: {error}")
+        notes.append(phrase("restore_no_settings", why=error))
     found = _table(home)
     table = found or {}
     sections = frozenset(
@@ -118,7 +113,7 @@ async def read(home: Path, database: Path | None = None) -> Authority:
         try:
             together, sharers = await _stored(database, roles, more)
         except GoodbotError as error:
-            notes.append(f"its rights cannot be read: {error}")
+            notes.append(phrase("restore_no_rights", why=error))
     on = {("filters", name, ""): "on" for name in _tables(table.get("filters"))}  # also one without keys
     return Authority(
         roles=roles,
@@ -153,8 +148,8 @@ def _granted(name: str, section: dict[str, Any], roles: dict[str, str], more: se
     for key, role in _ROLES.items():
         for id_ in _list(section.pop(key, None)):
             _give(roles, f"{name}:{id_}", role)
-    for key, text in _LISTS.items():
-        more |= {text.format(f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
+    for key, gain in _LISTS.items():
+        more |= {phrase(gain, name=f"{name}:{id_}") for id_ in _list(section.pop(key, None))}
 
 
 async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> tuple[dict[str, str], list[str]]:
@@ -165,7 +160,7 @@ async def _stored(database: Path, roles: dict[str, str], more: set[str]) -> tupl
         for row in await people.grants(db):
             _give(roles, row.person, row.role)
         for one in await channels.everywhere(db):
-            more.add(_LISTS["channels"].format(f"{one.connector}:{one.channel}"))
+            more.add(phrase("gain_channel", name=f"{one.connector}:{one.channel}"))
         return await inspection.linked(db), await inspection.sharers(db, owners)
 
 
@@ -185,16 +180,15 @@ def gains(before: Authority, after: Authority, *, new: bool, kept: Callable[[Pla
     is kept for it here.
     """
     again = "" if new else RIGHTS
-    unread = "its config.toml may say anything: it cannot be read"
-    found = [Gain(text=unread, word=OWNERS)] if after.unread else []
+    found = [Gain(text=phrase("gain_unread"), word=OWNERS)] if after.unread else []
     found += _people(before, after, again)
     found += [
-        Gain(text=f"the plugin {name} is switched on", word=PROGRAMS)
+        Gain(text=phrase("gain_plugin", name=name), word=PROGRAMS)
         for name in sorted(after.plugins - before.plugins)
     ]
     if not new:  # who had a right there has it again
         on = sorted(after.sections - before.sections)
-        found += [Gain(text=f"{section} is switched on", word=RIGHTS) for section in on]
+        found += [Gain(text=phrase("gain_section", name=section), word=RIGHTS) for section in on]
 
     def sent(where: Place) -> bool:
         return kept(where) or after.settings.get((*where, _PASSES)) is True
@@ -213,20 +207,17 @@ def _people(before: Authority, after: Authority, again: str) -> list[Gain]:
     for who, role in sorted(after.roles.items()):
         if LEVELS[role] <= LEVELS.get(before.roles.get(who, ""), 0):
             continue
-        if role == "owner":
-            found.append(Gain(text=f"{who} becomes an owner", word=OWNERS, owner=who))
-        else:
-            found.append(Gain(text=f"{who} becomes a {role}", word=again))
+        text, owns = phrase(f"gain_{role}", who=who), role == "owner"
+        found.append(Gain(text=text, word=OWNERS if owns else again, owner=who if owns else ""))
     for who, identity in sorted(after.together.items()):
         apart = before.together.get(who, who) != before.together.get(identity, identity)
         if who != identity and apart:
-            found.append(Gain(text=f"{who} and {identity} are one person", word=again))
+            found.append(Gain(text=phrase("gain_together", who=who, other=identity), word=again))
     found += [Gain(text=text, word=again) for text in sorted(after.more - before.more)]
     owners = {gain.owner for gain in found if gain.owner}
     for who in sorted(after.sharers - before.sharers):
         owns = who in owners or who.removeprefix(f"{WEB}:") in owners  # that is agreed to by then
-        text = f"private chats of {who} train what others talk to"
-        found.append(Gain(text=text, word="" if owns else again))
+        found.append(Gain(text=phrase("gain_shares", who=who), word="" if owns else again))
     return found
 
 
@@ -251,8 +242,9 @@ def _word(place: Place, was: object, is_: object, sent: Callable[[Place], bool])
 def _changed(place: Place, was: object, is_: object) -> str:
     name = places.setting(place)
     if is_ is None:
-        return f"{name} is not set any more (now: {_shown(was)})"
-    return f"{name} = {_shown(is_)} (now: {'not set' if was is None else _shown(was)})"
+        return phrase("gain_unset", name=name, was=_shown(was))
+    before = phrase("gain_not_set") if was is None else _shown(was)
+    return phrase("gain_set", name=name, value=_shown(is_), was=before)
 
 
 def _shown(value: object) -> str:

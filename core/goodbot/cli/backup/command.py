@@ -7,6 +7,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import encrypted
 from goodbot.base.clock import SystemClock
 from goodbot.base.printing import print_answer
@@ -47,14 +48,13 @@ def main(arguments: argparse.Namespace) -> int:
 def _lines(made: BackupResult) -> list[str]:
     about = made.about
     lines = [
-        f"{made.path}, {megabytes(made.size)}: {about.holds}. It was read back and is whole.",
-        "Not in it: tokens, sessions, codes, settings of other programs, and base models. "
-        "It holds what people wrote: keep it to yourself.",
+        phrase("backup_made", path=made.path, size=megabytes(made.size), holds=about.holds),
+        phrase("backup_without"),
     ]
     if key := encrypted.mark(made.path):
-        lines.append(f"It is encrypted with the key {key.id}: without that key nobody can bring it back.")
+        lines.append(phrase("backup_key", id=key.id))
     for name in about.left_out:
-        lines.append(f"Left out, for its files are missing or damaged: the adapter {name}.")
+        lines.append(phrase("backup_left_out", name=name))
     return lines
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
+from goodbot.api.texts import commas, explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
 from goodbot.base.printing import one_line
@@ -112,12 +114,12 @@ async def _prepare(
         gains = authority.gains(before, after, new=not replaces, kept=authority.keeper(home, plugins))
         notes += after.notes
         if not (staging / "config.toml").exists():
-            notes.append("it holds no config.toml")
-        notes += [f"of what is here now: {note}" for note in before.notes]
+            notes.append(phrase("restore_no_config"))
+        notes += [phrase("restore_now", note=note) for note in before.notes]
         if known is None and (home / vault.FILE).exists():
-            notes.append("it is not encrypted, and what is here now is: type `goodbot encrypt` afterwards")
+            notes.append(phrase("restore_clear"))
         if replaces and await authority.forgotten_since(home, about.created_at):
-            notes.append("somebody was forgotten since: it may bring their words back")
+            notes.append(phrase("restore_forgotten"))
         detail = {
             "made": about.created_at,
             "goodbot": about.goodbot,
@@ -169,7 +171,7 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
         except AdapterError as error:
             why = one_line(str(error))
             raise StoreError(f"the backup holds an adapter that cannot be trusted: {why}") from error
-    return [f"the files of the adapter {name} are not in it" for name in sorted(set(known) - there)]
+    return [phrase("restore_absent", name=name) for name in sorted(set(known) - there)]
 
 
 def _present(home: Path) -> tuple[str, ...]:
@@ -178,10 +180,11 @@ def _present(home: Path) -> tuple[str, ...]:
     names = sorted(entry.name for entry in home.iterdir() if entry.name not in beside)
     if not names:
         return ()
-    lines = [f"{home}: {', '.join(names)}"]
+    lines = [explained(str(home), commas(here(), *names), here())]
     with contextlib.suppress(StoreError):
         rows = backup.count(home / DATABASE)
-        lines.append(f"{rows['turns']} answers, {rows['labels']} ratings")
+        answers = phrase("count_answers", answers=rows["turns"])
+        lines.append(commas(here(), answers, phrase("count_ratings", count=rows["labels"])))
     return tuple(lines)
 
 
