@@ -49,6 +49,7 @@ TERMINAL = {f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
+    "goodbot.cli.service.systemd": 1,  # its file
     "goodbot.cli.setup.template": 11,  # comments of the config file, which whoever sets it up may share
     "goodbot.cli.doctor.model": 1,  # a program
     "goodbot.cli.doctor.model_server": 2,  # to the model, and what is made of nothing
@@ -87,11 +88,6 @@ TO_DO: dict[str, int] = {
     "goodbot.cli.model": 25,
     "goodbot.cli.model_list": 9,
     "goodbot.cli.plugin.command": 10,
-    "goodbot.cli.service": 4,
-    "goodbot.cli.service.base": 2,
-    "goodbot.cli.service.command": 8,
-    "goodbot.cli.service.launchd": 4,
-    "goodbot.cli.service.systemd": 7,
     "goodbot.cli.switch": 11,
     "goodbot.cli.uninstall.command": 5,
     "goodbot.cli.uninstall.data": 2,

@@ -22,6 +22,7 @@ from goodbot_connectors.terminal.live import status_line
 
 from tests.cli.program import PROGRAM, need_backend
 from tests.cli.terminal import Person
+from tests.core.cli.service.manager import FakeManager
 from tests.support import patience
 
 
@@ -198,6 +199,22 @@ def test_a_backup_and_what_it_gives_are_told_in_it(
     said = capsys.readouterr().out
     assert "  Was danach sein darf und jetzt nicht so ist:\n    api:mallory wird Besitzer\n" in said
     assert f"{home} ist wieder, was es am " in said
+
+
+def test_the_service_is_told_in_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    FakeManager(tmp_path, monkeypatch, ("systemctl", "loginctl"))
+    assert main(["service", "status"]) == 1
+    assert capsys.readouterr().out.startswith("kein Dienst ist installiert: `goodbot service install`")
+    assert main(["service", "install"]) == 0
+    said = capsys.readouterr().out
+    assert "goodbot.service ist active seit Sat 2026-11-21 13:47:47 UTC, Prozess 4711, und es" in said
+    assert "Es hält an, wenn du dich abmeldest" in said
+    assert main(["service", "uninstall", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("entfernt würde der systemd-Dienst goodbot (")
 
 
 def test_a_chat_is_in_it(home: Path) -> None:

@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import BusyError
 from goodbot.cli.service.base import Installed, Manager, Service, ServiceError, ServiceStatus
 from goodbot.config.lock import holder, prepare_home
@@ -26,8 +27,6 @@ __all__ = [
     "status",
     "uninstall",
 ]
-
-NOT_INSTALLED = "no service is installed: `goodbot service install` makes one"
 
 
 def status(home: Path) -> ServiceStatus:
@@ -68,7 +67,7 @@ def restart(home: Path) -> ServiceStatus:
     """
     manager = _required(Service(home=home))
     if not manager.path.exists():
-        raise ServiceError(NOT_INSTALLED)
+        raise ServiceError(phrase("service_absent"))
     manager.check()
     manager.start()
     return manager.status()
@@ -85,7 +84,8 @@ def uninstall(home: Path, *, dry_run: bool = False) -> tuple[str, ...]:
     if not dry_run:
         manager.stop()
         manager.remove()
-    return (f"the {manager.name} service {manager.service.name} ({manager.path})",)
+    name = manager.service.name
+    return (phrase("service_thing", manager=manager.name, name=name, path=manager.path),)
 
 
 def _described(home: Path, config: Path | None) -> Service:
@@ -108,10 +108,7 @@ def _manager(service: Service) -> Manager | None:
 def _required(service: Service) -> Manager:
     manager = _manager(service)
     if manager is None:
-        raise ServiceError(
-            "this machine has neither systemd nor launchd: let your own supervisor run "
-            f"`{shlex.join(service.command)}` and restart it unless it exits with 0, 2, 75 or 78"
-        )
+        raise ServiceError(phrase("service_by_hand", command=shlex.join(service.command)))
     return manager
 
 
@@ -119,5 +116,5 @@ def _require_free(home: Path) -> None:
     """Raise BusyError with the holder's pid; a service beside it would only fail to start."""
     held, pid = holder(home)
     if held:
-        who = f"process {pid}" if pid else "another process"
-        raise BusyError(f"goodbot is already running here as {who} ({home})", pid=pid)
+        key = "service_held_by" if pid else "service_held"
+        raise BusyError(phrase(key, pid=pid, home=home), pid=pid)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
 from goodbot.base.proxies import VARIABLES
@@ -155,9 +156,11 @@ def ask(*command: str, seconds: float = _ANSWER_SECONDS) -> spawn.Done:
     try:
         return spawn.run(*command, seconds=seconds, environ={**environ, "LC_ALL": "C", "SYSTEMD_PAGER": ""})
     except TimeoutError:
-        raise ServiceError(f"`{' '.join(command)}` did not end within {seconds:.0f} s") from None
+        text = phrase("service_slow", command=" ".join(command), seconds=f"{seconds:.0f}")
+        raise ServiceError(text) from None
     except OSError as error:
-        raise ServiceError(f"{command[0]} cannot be run: {error.strerror}") from error
+        text = phrase("service_not_run", program=command[0], why=error.strerror)
+        raise ServiceError(text) from error
 
 
 def tell(*command: str, seconds: float = _ANSWER_SECONDS) -> str:
@@ -165,5 +168,6 @@ def tell(*command: str, seconds: float = _ANSWER_SECONDS) -> str:
     done = ask(*command, seconds=seconds)
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[:400]
-        raise ServiceError(f"`{' '.join(command)}` failed: {said or done.returncode}")
+        text = phrase("service_failed", command=" ".join(command), why=said or done.returncode)
+        raise ServiceError(text)
     return done.stdout

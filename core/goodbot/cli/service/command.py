@@ -9,6 +9,8 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.plugins import PluginHost
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import BusyError, GoodbotError
 from goodbot.base.printing import print_answer
 from goodbot.cli import service
@@ -34,13 +36,11 @@ def _install(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     try:
         done = service.install(arguments.home, arguments.config)
     except BusyError as error:
-        raise BusyError(
-            f"{error}: stop that one first (Ctrl-C, or `kill {error.pid or 'PID'}`), then install",
-            pid=error.pid,
-        ) from error
+        text = phrase("service_stop_first", why=error, pid=error.pid or "PID")
+        raise BusyError(text, pid=error.pid) from error
     notes = (*done.notes, *_unseen_tokens(settings))
-    first = f"wrote {path}" if done.changed else "it is installed already; nothing was changed"
-    lines = [first, _sentence(done.status), f"its log: {done.status.log}", *notes]
+    first = phrase("service_wrote", path=path) if done.changed else phrase("service_same")
+    lines = [first, _sentence(done.status), phrase("service_log", command=done.status.log), *notes]
     data = {"changed": done.changed, "notes": notes, **_data(done.status)}
     return 0, "\n".join(lines), data
 
@@ -48,7 +48,7 @@ def _install(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
 def _restart(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     config.load(arguments.home, arguments.config)  # else it would end, and not begin again
     if arguments.dry_run:
-        return 0, "would start the service again", _data(service.status(arguments.home))
+        return 0, phrase("service_would_start"), _data(service.status(arguments.home))
     status = service.restart(arguments.home)
     return 0 if status.active else 1, _sentence(status), _data(status)
 
@@ -57,26 +57,28 @@ def _status(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     status = service.status(arguments.home)
     lines = [_sentence(status)]
     if status.installed:
-        lines += [f"its description: {status.path}", f"its log: {status.log}"]
+        lines += [phrase("service_file", path=status.path), phrase("service_log", command=status.log)]
     return 0 if status.active else 1, "\n".join(lines), _data(status)
 
 
 def _uninstall(arguments: argparse.Namespace) -> tuple[int, str, dict[str, Any]]:
     removed = service.uninstall(arguments.home, dry_run=arguments.dry_run)
-    verb = "would remove" if arguments.dry_run else "removed"
-    text = "\n".join(f"{verb} {thing}" for thing in removed) or "no service is installed"
+    key = "service_would_remove" if arguments.dry_run else "service_removed"
+    text = "\n".join(phrase(key, what=thing) for thing in removed) or phrase("service_none")
     return 0, text, {"removed": removed, "dry_run": arguments.dry_run}
 
 
 def _sentence(status: ServiceStatus) -> str:
     if not status.manager:
-        return "this machine has neither systemd nor launchd: no service can be installed here"
+        return phrase("service_no_manager")
     if not status.installed:
-        return service.NOT_INSTALLED
-    since = f" since {status.since}" if status.since else ""
-    process = f", process {status.pid}" if status.pid else ""
-    starts = "starts by itself" if status.enabled else "does not start by itself: install it again"
-    return f"{status.name} is {status.state or 'not loaded'}{since}{process}, and {starts}"
+        return phrase("service_absent")
+    key = "service_is_since" if status.since else "service_is"
+    state = status.state or phrase("service_not_loaded")
+    stands = phrase(key, name=status.name, state=state, since=status.since)
+    process = phrase("service_process", pid=status.pid) if status.pid else ""
+    starts = "doc_service_well" if status.enabled else "service_once"
+    return phrase(starts, service=commas(here(), stands, process))
 
 
 def _data(status: ServiceStatus) -> dict[str, Any]:
@@ -96,10 +98,8 @@ def _unseen_tokens(settings: config.Config) -> list[str]:
             _, own = settings.connector(name, specs[name].settings)
             for secret in specs[name].needs(own):
                 if stored.where(secret) == "environment" and not stored.stored(secret):
-                    lines.append(
-                        f"{secret} is set in this shell only, which the service does not see: "
-                        f"`goodbot init` keeps it (home: {shlex.quote(str(settings.home))})"
-                    )
+                    home = shlex.quote(str(settings.home))
+                    lines.append(phrase("service_unseen", name=secret, home=home))
     except GoodbotError as error:  # `goodbot doctor` says more; the service is installed
         lines.append(str(error))
     return lines

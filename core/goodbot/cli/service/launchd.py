@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.cli.service.base import Manager, ServiceError, ServiceStatus, ask, tell
 
 _START_TRIES = 40
@@ -53,7 +54,7 @@ class Launchd(Manager):
         try:
             return plistlib.dumps(job).decode()
         except ValueError as error:  # a control character in a path
-            raise ServiceError(f"a path cannot be written to a plist: {error}") from error
+            raise ServiceError(phrase("service_no_plist", why=error)) from error
 
     def status(self) -> ServiceStatus:
         shown: dict[str, str] = {}
@@ -82,10 +83,7 @@ class Launchd(Manager):
     def check(self) -> None:
         done = ask("launchctl", "print", self._domain)
         if done.returncode:
-            raise ServiceError(
-                "launchd has no session in which to start goodbot: log in at the Mac's own screen "
-                "once, and install it there"
-            )
+            raise ServiceError(phrase("service_no_session"))
 
     def start(self) -> None:
         self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -98,9 +96,8 @@ class Launchd(Manager):
                 return
             said = " ".join(done.stderr.split())[:200]
             time.sleep(0.25)
-        raise ServiceError(
-            f"{self.service.name} is installed but does not start ({said}): {self.log} may show why"
-        )
+        why = phrase("service_log_may", why=said, log=self.log)
+        raise ServiceError(phrase("service_no_start", name=self.service.name, why=why))
 
     def stop(self) -> None:
         with contextlib.suppress(ServiceError):

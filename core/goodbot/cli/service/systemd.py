@@ -17,6 +17,7 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.cli.service.base import Manager, ServiceError, ServiceStatus, ask, tell
 
 WATCHDOG_SECONDS = 120
@@ -128,12 +129,8 @@ class Systemd(Manager):
     def check(self) -> None:
         done = ask("systemctl", "--user", "show", "--property=Version")
         if done.returncode:
-            raise ServiceError(
-                "your user's systemd does not answer "
-                f"({' '.join(done.stderr.split())[:200] or 'no reason given'}): log in as the user "
-                "who is to run goodbot (`sudo` and `su` open no session), or, for a user who never "
-                "logs in, `loginctl enable-linger USER`"
-            )
+            why = " ".join(done.stderr.split())[:200] or phrase("service_no_reason")
+            raise ServiceError(phrase("service_silent", why=why))
 
     def start(self) -> None:
         tell("systemctl", "--user", "daemon-reload")
@@ -141,10 +138,8 @@ class Systemd(Manager):
         ask("systemctl", "--user", "reset-failed", self.unit)
         done = ask("systemctl", "--user", "restart", self.unit, seconds=_START_SECONDS + 60)
         if done.returncode:
-            raise ServiceError(
-                f"{self.unit} is installed but does not start: "
-                f"`journalctl --user -u {self.unit} -n 20` shows why"
-            )
+            shows = phrase("service_log_shows", command=f"journalctl --user -u {self.unit} -n 20")
+            raise ServiceError(phrase("service_no_start", name=self.unit, why=shows))
 
     def stop(self) -> None:
         # Without a manager nothing runs; what is on disk still goes.
@@ -169,16 +164,13 @@ class Systemd(Manager):
             lingers = ask("loginctl", "show-user", str(os.geteuid()), "--property=Linger").stdout
         if lingers.strip() == "Linger=yes":
             return ()
-        return (
-            "It stops when you log out and starts when you log in; `loginctl enable-linger` keeps "
-            "it running, and starts it at boot.",
-        )
+        return (phrase("service_lingers"),)
 
 
 def _plain(text: str) -> str:
     """A text in a unit, which knows `%` as the start of a specifier. Raises ServiceError."""
     if not text.isprintable():  # newlines would start another line of the unit
-        raise ServiceError(f"{text!r} cannot be written to a systemd unit: use another path")
+        raise ServiceError(phrase("service_no_unit", text=repr(text)))
     return text.replace("%", "%%")
 
 
