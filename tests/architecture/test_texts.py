@@ -58,7 +58,6 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.channels": 1,
     "goodbot.commands.people": 12,  # why a grant stays, and codes: in terminals
     "goodbot.commands.rollback_window": 1,  # a command
-    "goodbot.commands.training": 7,  # another base model: in terminals
     "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log
@@ -85,10 +84,7 @@ TO_DO: dict[str, int] = {
     "goodbot.cli.encryption.change": 8,
     "goodbot.cli.encryption.command": 23,
     "goodbot.cli.importing": 2,
-    "goodbot.cli.model": 25,
-    "goodbot.cli.model_list": 9,
     "goodbot.cli.plugin.command": 10,
-    "goodbot.cli.switch": 11,
     "goodbot.cli.uninstall.command": 5,
     "goodbot.cli.uninstall.data": 2,
     "goodbot.cli.uninstall.machine": 3,

@@ -15,8 +15,10 @@ from goodbot.api.texts.terminal import FOLDER
 from goodbot.base.columns import wide
 from goodbot.base.suggest import Offered
 from goodbot.cli import asking, main, parser
+from goodbot.cli.model import described
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.config.lock import prepare_home
+from goodbot.inference.models.proposal import Proposal
 from goodbot_connectors.terminal import words
 from goodbot_connectors.terminal.live import status_line
 
@@ -215,6 +217,29 @@ def test_the_service_is_told_in_it(
     assert "Es hält an, wenn du dich abmeldest" in said
     assert main(["service", "uninstall", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("entfernt würde der systemd-Dienst goodbot (")
+
+
+def test_the_model_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    proposal = Proposal(
+        source="a/b",
+        name="a/b",
+        backend="torch",
+        device="cpu",
+        parameters=1_700_000_000,
+        download=4_100_000_000,
+        disk=10**11,
+        licence="mit",
+        gated=True,
+    )
+    told = described(proposal).splitlines()
+    assert told[0] == "a/b  (1,7 Milliarden Parameter, torch auf dem Prozessor)"
+    assert told[1] == "  Download   4.1 GB; 100.0 GB sind auf der Platte frei"
+    assert told[2].endswith("mit, zugangsbeschränkt: Es braucht ein Token")
+    assert main(["model", "use"]) == 2
+    assert "sag, welches: `goodbot model use auto`" in capsys.readouterr().err
+    prepare_home(home)
+    assert main(["model", "use", "demo", "--yes"]) == 0
+    assert "Das winzige Demomodell wird antworten" in capsys.readouterr().out
 
 
 def test_a_chat_is_in_it(home: Path) -> None:

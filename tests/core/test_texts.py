@@ -36,7 +36,14 @@ SAME = {
     },
     "es": {"page_base", "page_chat", "page_no", "page_section_plugins"},
     "fr": {
-        *("page_base", "page_code", "page_code_of", "page_conversation", "page_conversations"),
+        *(
+            "model_licence",
+            "page_base",
+            "page_code",
+            "page_code_of",
+            "page_conversation",
+            "page_conversations",
+        ),
         *("page_message", "page_pages", "page_question", "page_version", "page_version_badge"),
         *("page_section_plugins", "page_version_head", "page_versions"),
     },
@@ -73,6 +80,9 @@ NEVER_ONE = {
     "doc_port_starts",
     "doc_port_odd",
     "doc_port_well",
+    "switch_back",
+    "switch_until",
+    "switch_done",
 }
 """Texts with a number that is never 1."""
 

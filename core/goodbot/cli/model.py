@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot import config
 from goodbot.api import control
-from goodbot.api.estimate import MOST
+from goodbot.api.estimate import MOST, ModelEstimate
 from goodbot.api.progress import progress_line
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import clause, sentence
+from goodbot.api.texts import beside, commas, figure
+from goodbot.api.texts.terminal import here, phrase
+from goodbot.base.columns import padded, table, wide
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
@@ -49,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
         return switch.main(arguments)
     if arguments.action == "list":
         if arguments.name:
-            raise UsageError(f"type `goodbot model use {arguments.name}` to take it")
+            raise UsageError(phrase("model_take", name=arguments.name))
         from goodbot.cli import model_list
 
         return model_list.main(arguments)
@@ -66,8 +69,8 @@ def fetch(arguments: argparse.Namespace) -> str:
     if proposal.download:
         if not arguments.json:
             _say(described(proposal))
-        if not agrees("Download it?", yes=arguments.yes):
-            raise UsageError("nothing was downloaded and nothing was changed")
+        if not agrees(phrase("model_ask_download"), yes=arguments.yes):
+            raise UsageError(phrase("model_nothing"))
     return _obtained(proposal, arguments).reference
 
 
@@ -79,7 +82,7 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
         drivers = model_servers(config.load(arguments.home, arguments.config))
         found = choose.choose(arguments.name, arguments.home, names[0], drivers=drivers)
     if found.unusable:
-        raise ConfigError(f"goodbot cannot take {found.name}: {found.unusable}")
+        raise ConfigError(phrase("setup_model_unusable", name=found.name, why=found.unusable))
     return found
 
 
@@ -109,9 +112,7 @@ def _plugins(settings: config.Config) -> PluginHost:
 
 def _use(arguments: argparse.Namespace) -> int:
     if not arguments.name:
-        raise UsageError(
-            "say which: `goodbot model use auto`, a name in the hub, a directory or a server's model"
-        )
+        raise UsageError(phrase("model_which"))
     file = ConfigFile(arguments.home, arguments.config)
     before = file.get("model.path")
     if arguments.name == DEMO:
@@ -125,9 +126,9 @@ def _use(arguments: argparse.Namespace) -> int:
         _say(described(proposal))
         if note := left_behind(arguments.home, before, proposal):
             _say(note)
-    question = "Download it and use it?" if proposal.download else "Use it?"
+    question = phrase("model_ask_both" if proposal.download else "model_ask")
     if not agrees(question, yes=arguments.yes):
-        _say("Nothing was downloaded and nothing was changed.")
+        _say(sentence(phrase("model_nothing"), here()))
         return 1
     ask = choose.answering(proposal, file.get("serving.server"), model_servers(settings))
     goes_on = bool(ask) and not arguments.yes and agrees(ask, yes=False)
@@ -145,13 +146,13 @@ def _use(arguments: argparse.Namespace) -> int:
 def _use_demo(arguments: argparse.Namespace, file: ConfigFile) -> int:
     """The tiny model comes with goodbot: there is nothing to look up, to download or to fit."""
     taken = not arguments.json or arguments.yes
-    if not arguments.json and not agrees("Use the tiny demo model?", yes=arguments.yes):
-        _say("Nothing was changed.")
+    if not arguments.json and not agrees(phrase("model_demo_ask"), yes=arguments.yes):
+        _say(phrase("not_changed"))
         return 1
     if taken:
         file.set("model.path", DEMO)
         file.save()
-    text = f"The tiny demo model will answer: [model] path = {DEMO!r}"
+    text = phrase("model_demo", path=repr(DEMO))
     print_answer({"text": text, "data": {"name": DEMO, "taken": taken}}, as_json=arguments.json)
     return 0
 
@@ -161,23 +162,20 @@ def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
         try:
             return obtain(proposal.source, arguments.home, progress=progress)
         except KeyboardInterrupt:
-            raise StoppedError(
-                "stopped, and nothing was changed. What has arrived is kept: the same command goes "
-                "on from there"
-            ) from None
+            raise StoppedError(phrase("model_stopped")) from None
 
 
 def _after(arguments: argparse.Namespace, got: Obtained) -> list[str]:
-    lines = [f"{got.name} will answer: [model] path = {got.reference!r}"]
+    lines = [phrase("model_will", name=got.name, path=repr(got.reference))]
     try:
         status = control.call(arguments.home, "status", [], lambda _: None)
     except GoodbotError:
         status = None
     if status is None:
-        lines.append("`goodbot run` starts it.")
+        lines.append(phrase("model_run"))
     else:
         restart = _restart(arguments.home, status["data"].get("pid"))
-        lines.append(f"The running goodbot takes it when it starts anew: {restart}")
+        lines.append(phrase("model_anew", command=restart))
     return lines
 
 
@@ -188,12 +186,12 @@ def _restart(home: Path, pid: object) -> str:
     try:
         status = service.status(home)
     except GoodbotError:
-        return f"`kill {pid}`, then `goodbot run`"
+        return phrase("model_kill", pid=pid)
     if status.active and status.manager == "systemd":
         return f"`systemctl --user restart {status.name}`"
     if status.active and status.manager == "launchd":
         return f"`launchctl kickstart -k gui/{os.geteuid()}/{status.name}`"
-    return f"`kill {pid}`, then `goodbot run`"
+    return phrase("model_kill", pid=pid)
 
 
 def left_behind(home: Path, before: object, proposal: Proposal) -> str:
@@ -203,67 +201,74 @@ def left_behind(home: Path, before: object, proposal: Proposal) -> str:
     """
     if not before or before == proposal.source or not (home / DATABASE).exists():
         return ""
-    return (
-        f"What was learnt on {before} stays with it. To take your ratings along, say no here and "
-        f"then `goodbot model switch {shlex.quote(proposal.source)}`."
-    )
+    return phrase("model_stays", name=before, source=shlex.quote(proposal.source))
 
 
 def described(proposal: Proposal) -> str:
     """A proposal for people: a few lines, then the others that fit."""
     cost = proposal.estimate
-    size = f"{_count(proposal.parameters)} parameters, " if proposal.parameters else ""
-    lines = [
-        f"{proposal.name}  ({size}{proposal.backend} on {_DEVICES[proposal.device]})",
-        f"  {_download(proposal)}",
-        f"  licence    {proposal.licence}{', gated: it needs a token' if proposal.gated else ''}",
-    ]
-    if cost is None:
-        lines.append("  memory     not known for this architecture")
-    else:
-        lines += [
-            f"  memory     {gigabytes(cost.serving)} to serve + {gigabytes(cost.usual)} to train "
-            f"({gigabytes(cost.training)} with long turns), of {gigabytes(cost.limit)} that may be used",
-            f"  speed      about {seconds(cost.answer)} an answer, about {seconds(cost.round)} a "
-            "training on 40 ratings of short questions",
-        ]
-        if not cost.fits:
-            lines.append("  It does not fit: training may be stopped for lack of memory.")
-        elif cost.tokens < MOST:
-            lines.append(f"  It learns from turns of up to {cost.tokens} tokens here.")
+    size = _count(proposal.parameters) if proposal.parameters else ""
+    on = phrase(f"model_on_{'cpu' if proposal.device == 'cpu' else 'gpu'}", backend=proposal.backend)
+    gated = phrase("model_gated", licence=proposal.licence)
+    rows = {
+        "model_download": _download(proposal),
+        "model_licence": gated if proposal.gated else proposal.licence,
+        "model_memory": _memory(cost),
+    }
+    if cost is not None:
+        times = {"answer": seconds(cost.answer), "training": seconds(cost.round)}
+        rows["model_speed"] = phrase("model_takes", **times)
+    lines = [beside(f"{proposal.name} ", commas(here(), size, on), here())]
+    lines += table({f"  {phrase(name)}  ": text for name, text in rows.items()}, least=13)
+    if cost is not None and not cost.fits:
+        lines.append(f"  {phrase('model_large')}")
+    elif cost is not None and cost.tokens < MOST:
+        lines.append(f"  {phrase('model_turns', tokens=cost.tokens)}")
     if proposal.doubt:
-        lines.append(f"  Training may go wrong: {proposal.doubt}.")
+        lines.append(f"  {phrase('model_doubt', why=proposal.doubt)}")
     if proposal.why:
         lines += ["", f"{clause(proposal.why)}."]
     return "\n".join([*lines, *_table(proposal)])
 
 
-_DEVICES = {"cpu": "the processor", "cuda": "the GPU", "metal": "the GPU"}
+def _memory(cost: ModelEstimate | None) -> str:
+    if cost is None:
+        return phrase("model_no_estimate")
+    sizes = {"serving": cost.serving, "usual": cost.usual, "most": cost.training, "limit": cost.limit}
+    return phrase("model_needs", **{name: gigabytes(count) for name, count in sizes.items()})
 
 
 def _download(proposal: Proposal) -> str:
     if not proposal.download:
-        return "download   nothing: it is on this disk"
-    return f"download   {gigabytes(proposal.download)}; {gigabytes(proposal.disk)} are free on the disk"
+        return phrase("model_here")
+    return phrase("model_room", size=gigabytes(proposal.download), free=gigabytes(proposal.disk))
 
 
 def _table(proposal: Proposal) -> list[str]:
     if len(proposal.options) < 2:
         return []
-    rows = ["", "All that fit:"]
-    rows.append(f"  {'model':38} {'download':>9} {'memory':>8} {'answer':>9} {'training':>9}")
+    names = ("model_head_name", "model_download", "model_memory", "model_head_answer", "model_head_training")
+    rows = [[*map(phrase, names), ""]]
     for option in proposal.options:
         cost = option.estimate
-        rows.append(
-            f"  {option.name:38} {gigabytes(option.bytes):>9} "
-            f"{gigabytes(cost.serving + cost.usual):>8} {seconds(cost.answer):>9} "
-            f"{seconds(cost.round):>9}  {option.licence}{', gated' if option.gated else ''}"
-        )
-    return rows
+        sizes = (gigabytes(option.bytes), gigabytes(cost.serving + cost.usual))
+        gated = phrase("model_gated_word") if option.gated else ""
+        licence = commas(here(), option.licence, gated)
+        rows.append([option.name, *sizes, seconds(cost.answer), seconds(cost.round), licence])
+    return ["", phrase("model_all"), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    """One line of the table; numbers stand to the right."""
+    name, *numbers, licence = cells
+    columns = [" " * (width - wide(cell)) + cell for width, cell in zip((9, 8, 9, 9), numbers, strict=True)]
+    return f"  {padded(name, 38)} {' '.join(columns)}  {licence}".rstrip()
 
 
 def _count(number: int) -> str:
-    return f"{number / 1e9:.1f} billion" if number >= 1e9 else f"{number / 1e6:.3g} million"
+    if number >= 1e9:
+        return phrase("model_billions", count=figure(number / 1e9, here(), digits=1))
+    return phrase("model_millions", count=f"{number / 1e6:.3g}")
 
 
 def gigabytes(count: float) -> str:

@@ -11,6 +11,8 @@ from goodbot import config
 from goodbot.api import model_shape
 from goodbot.api.estimate import estimate
 from goodbot.api.survey import FoundServer
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.machine.device import Device, place
 from goodbot.base.printing import print_answer, printable
@@ -96,48 +98,45 @@ def _configured(settings: config.Config, weights: list[dict[str, Any]]) -> str |
 
 def _servers_text(running: list[dict[str, Any]]) -> list[str]:
     if not running:
-        return ["No model server answers on its usual port."]
+        return [phrase("model_no_server")]
     lines: list[str] = []
     for server in running:
-        lines.append(f"{server['title']} at {server['url']}")
+        lines.append(phrase("model_at", title=server["title"], url=server["url"]))
         for model in server["models"]:
             size = gigabytes(model["bytes"]) if model["bytes"] else ""
-            notes = [part for part in (model["note"], size, _weights_text(model)) if part]
-            lines.append(f"  {_line(model['name'])}  {_line(', '.join(notes))}")
+            notes = commas(here(), model["note"], size, _weights_text(model))
+            lines.append(f"  {_line(model['name'])}  {_line(notes)}")
         if not server["models"]:
-            lines.append("  no models")
+            lines.append(f"  {phrase('model_no_models')}")
     return lines
 
 
 def _weights_text(model: dict[str, Any]) -> str:
     if model["weights"] is None:
-        return "no trainable weights known"
-    room = {True: "", False: ", too large for this machine", None: ""}[model["fits"]]
-    return f"trainable as {model['weights']}{room}"
+        return phrase("model_no_weights")
+    room = phrase("model_too_large") if model["fits"] is False else ""
+    return commas(here(), phrase("model_trainable_as", name=model["weights"]), room)
 
 
 def _disk_text(weights: list[dict[str, Any]], configured: str | None, settings: config.Config) -> list[str]:
-    lines = ["On this disk"] if weights else ["No weights on this disk."]
+    lines = [phrase("model_on_disk" if weights else "model_no_disk")]
     for one in weights:
         mark = "→" if one["configured"] else " "
         notes = [gigabytes(one["bytes"]) if one["bytes"] else ""]
         if one["wrong"]:
             notes.append(one["wrong"])
         elif one["trainable"]:
-            notes.append("trainable")
-            notes.append("too large for this machine" if one["fits"] is False else one["doubt"])
-        lines.append(f"{mark} {_line(one['reference'])}  {_line(', '.join(filter(None, notes)))}")
+            notes.append(phrase("model_trainable"))
+            notes.append(phrase("model_too_large") if one["fits"] is False else one["doubt"])
+        lines.append(f"{mark} {_line(one['reference'])}  {_line(commas(here(), *notes))}")
     if configured and not any(one["configured"] for one in weights):
         lines.append(f"→ {_line(configured)}")
     elif settings.model.path == DEMO:
-        lines.append("→ demo  the tiny try-out model; `goodbot model use auto` finds a real one")
+        lines.append(f"→ demo  {phrase('model_tiny')}")
     elif not settings.model.path:
-        lines.append("No model is configured: `goodbot model use auto` proposes one.")
+        lines.append(phrase("model_unset"))
     elif configured is None:
-        lines.append(
-            f"{_line(settings.model.path)} is set in config.toml, but cannot be used. "
-            f"`goodbot model use {_line(settings.model.path)}` says why."
-        )
+        lines.append(phrase("model_unusable", path=_line(settings.model.path)))
     return lines
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from goodbot import config
 from goodbot.api import control
 from goodbot.api.progress import progress_line
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
@@ -34,15 +35,15 @@ _LOOK_SECONDS = 0.2
 def main(arguments: argparse.Namespace) -> int:
     """Switch, and wait until the new model answers; 1 when it was not switched."""
     if not arguments.name:
-        raise UsageError("say which: `goodbot model switch NAME`")
+        raise UsageError(phrase("switch_which"))
     reference = fetch(arguments)
     say = _quietly if arguments.json else _say
-    say(f"{reference} is tried, then your ratings are replayed on it. Ctrl-C changes nothing.")
+    say(phrase("switch_begins", model=reference))
     answer = _switch(arguments, "to", reference)
     if not answer["data"]["done"] and _anyway(arguments, answer["data"]["reason"]):
         answer = _switch(arguments, "bare", reference)
     if answer["data"]["done"] and answer["daemon"]:
-        say(f"goodbot starts again on {answer['data']['model']} …")
+        say(phrase("switch_starts", model=answer["data"]["model"]))
         _wait_until_up(arguments.home, answer["data"])
     print_answer(answer, as_json=arguments.json)
     return 0 if answer["data"]["done"] else 1
@@ -61,8 +62,8 @@ def _switch(arguments: argparse.Namespace, how: str, reference: str) -> dict[str
         except KeyboardInterrupt:
             stopped = control.call(arguments.home, "switch", ["stop"], progress)
             if stopped is not None and not stopped["data"]["stopped"]:
-                raise StoppedError("too late to stop it: see `goodbot status`") from None
-            raise StoppedError("stopped; the model that answered goes on, as it was") from None
+                raise StoppedError(phrase("switch_late")) from None
+            raise StoppedError(phrase("switch_stopped")) from None
 
 
 async def _offline(
@@ -84,11 +85,11 @@ def _anyway(arguments: argparse.Namespace, reason: str) -> bool:
         return True
     if arguments.json:
         return False
-    _say(f"Your ratings could not be replayed: {reason}")
+    _say(phrase("switch_not", why=reason))
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        _say("With --anyway it is switched to as it is, untaught.")
+        _say(phrase("switch_anyway"))
         return False
-    return agrees("Switch to the model as it is, untaught?", yes=False)
+    return agrees(phrase("switch_ask"), yes=False)
 
 
 def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
@@ -106,11 +107,8 @@ def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
             continue
         if status["data"]["model"] == switched["model"]:
             return
-        raise GoodbotError(
-            f"{switched['model']} did not come up, {status['data']['model']} answers again: "
-            "the log of goodbot says why"
-        )
-    raise GoodbotError("goodbot does not come up again: look at its log")
+        raise GoodbotError(phrase("switch_back", model=switched["model"], other=status["data"]["model"]))
+    raise GoodbotError(phrase("switch_down"))
 
 
 def _say(text: str) -> None:

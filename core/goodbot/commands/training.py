@@ -16,7 +16,6 @@ from goodbot.api.sentences import at, ended, sentence, waits, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import commas, explained, joined, say
 from goodbot.base.errors import TrainingError, UsageError
-from goodbot.base.suggest import version_name
 from goodbot.commands import confirm
 from goodbot.commands.base import DETAILS, Call, Result, wrong
 from goodbot.commands.dry_run import FLAG, dry_run
@@ -179,26 +178,29 @@ async def _ending(call: Call, run: asyncio.Task[RunOutcome], *, private: bool) -
 
 async def switch(call: Call) -> Result:
     """`to MODEL` replays the ratings on another base model, `bare MODEL` none; `stop` ends that."""
+    language = call.user.language
     if call.user.connector != "terminal":
-        raise UsageError("another base model is switched to in a terminal: `goodbot model switch`")
+        raise UsageError(say("switch_here", language))
     how, _, reference = call.event.args.removeprefix("wait ").partition(" ")
     if how == "stop":
         stopped = await call.services.model_switch.stop()
         return Result(
-            text="The switch was stopped; nothing has changed." if stopped else "No switch runs.",
-            data={"stopped": stopped},
+            text=say("switch_ended" if stopped else "switch_none", language), data={"stopped": stopped}
         )
     if how not in ("to", "bare") or not reference:
-        raise UsageError("say which: `goodbot model switch NAME`")
-    text = f"{call.services.model.name} answers until {reference} has learnt what it was taught."
-    return Result(text=text, later=partial(_switched, call.services, reference, how == "bare"))
+        raise UsageError(say("switch_which", language))
+    text = say("switch_until", language, model=call.services.model.name, other=reference)
+    return Result(text=text, later=partial(_switched, call.services, reference, how == "bare", language))
 
 
-async def _switched(services: Services, reference: str, bare: bool) -> Result:
+async def _switched(services: Services, reference: str, bare: bool, language: str) -> Result:
     switched = await services.model_switch.to(reference, bare=bare)
-    version = version_name(switched.version)
-    now = f"{switched.model} answers from now on ({version})." if switched.done else "Nothing has changed:"
-    text = f"{now} {switched.reason}" if switched.reason else now
+    if switched.done:
+        version = name_of(switched.version, language)
+        now = say("switch_done", language, model=switched.model, version=version)
+        text = joined(language, now, switched.reason)
+    else:
+        text = say("switch_nothing", language, why=switched.reason)
     # `started_at` tells the life that says this from the one that takes over.
     data = {**asdict(switched), "previous": services.model.name, "started_at": services.started_at}
     return Result(text=text, data=data)
