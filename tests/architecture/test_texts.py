@@ -55,8 +55,6 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.cli.doctor.model_server": 2,  # to the model, and what is made of nothing
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
-    "goodbot.commands.channels": 1,
-    "goodbot.commands.people": 12,  # why a grant stays, and codes: in terminals
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs

@@ -170,6 +170,7 @@ def test_a_name_that_nothing_has_is_answered_in_it(home: Path) -> None:
     assert terminal.instead("telegramm", ["telegram", "slack"]) == "meintest du 'telegram'?"
     assert terminal.instead("x", ["telegram", "slack"]) == "es gibt: slack, telegram"
     assert terminal.instead("x", []) == f"es gibt: {terminal.phrase('setup_none')}"
+    assert terminal.instead("x", ["a"], "fr") == "il y a\N{NO-BREAK SPACE}: a"
     offered = Offered[int](("mine", "yours"))
     assert terminal.instead("mine", offered).endswith("schaltet es ein")
     assert '`[plugins] enable = ["mine", "yours"]`)' in terminal.instead("other", offered)

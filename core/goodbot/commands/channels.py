@@ -9,8 +9,8 @@ from datetime import datetime
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind, ChannelRef
 from goodbot.api.texts import pauses, say
+from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import UsageError
-from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels
 
@@ -92,7 +92,8 @@ async def _named(call: Call, name: str) -> ChannelRef:
         raise wrong(call.event, "wrong_channels")
     known = s.authorization.connectors
     if connector not in known:
-        raise UsageError(f"there is no connector {connector[:40]!r}; {instead(connector, known)}")
+        language, near = call.user.language, instead(connector, known, call.user.language)
+        raise UsageError(say("no_connector", language, name=repr(connector[:40]), instead=near))
     running = s.connectors.running.get(connector)
     account = running.account if running else ""
     account = account or await s.store.read(lambda db: channels.known_account(db, connector, id_))

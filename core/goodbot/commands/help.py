@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from goodbot.api.commands import GROUPS, Command, Grant, allowed
 from goodbot.api.events import ChannelKind
 from goodbot.api.texts import commas, retold, say
+from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import UsageError
-from goodbot.base.suggest import instead
 from goodbot.commands.base import Call, Result
 
 ALL = "all"
@@ -30,7 +30,8 @@ async def help_(call: Call) -> Result:
     if not topic:
         return Result(text="\n".join([*_short(known, there, language), *here]))
     if topic != ALL and topic not in there:
-        raise UsageError(f"`help` knows no {topic[:40]!r}; {instead(topic, [ALL, *there])}")
+        near = instead(topic, [ALL, *there], language)
+        raise UsageError(say("help_knows", language, topic=repr(topic[:40]), instead=near))
     parts = [
         [
             retold(heading, language),

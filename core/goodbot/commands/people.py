@@ -12,9 +12,10 @@ import aiosqlite
 from goodbot import config
 from goodbot.access import linking, pairing
 from goodbot.access.authorization import LEVELS, WEB, Granted, person
-from goodbot.api.texts import joined, say
+from goodbot.api.texts import commas, joined, say
+from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.base.suggest import TERMINAL, instead
+from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import joining, news, people, raters, settings, turns
 
@@ -132,14 +133,18 @@ async def _revoke(call: Call, who: str) -> Result:
 def _stays(call: Call, entry: Granted, *, done: bool) -> GoodbotError:
     """Why a grant does not end by a command, and what ends it."""
     connector, _, id_ = entry.person.partition(":")
-    first = "What was granted is revoked, but " if done else ""
-    where = call.services.config.where(f"connectors.{connector}")
+    language, key = call.user.language, f"{entry.role}s"
+    in_config = entry.source != "group" and connector in call.services.config.connectors
     if entry.source == "group":
-        return UsageError(f"{first}{entry.person} is a rater as a member of {entry.by}: take them out there")
-    if connector not in call.services.config.connectors:
-        return UsageError(f"{first}{entry.person} is {entry.role} by the program itself")
-    key = f"{entry.role}s"
-    return where.error(key, f"{first}the config names {id_} here: take it out of {key}")
+        why = say("revoke_group", language, who=entry.person, group=entry.by)
+    elif in_config:
+        why = say("revoke_config", language, id=id_, key=key)
+    else:
+        why = say("revoke_program", language, who=entry.person, role=entry.role)
+    if done:
+        why = say("revoke_but", language, why=why)
+    where = call.services.config.where(f"connectors.{connector}")
+    return where.error(key, why) if in_config else UsageError(why)
 
 
 def _refuse_to_lower_oneself(call: Call, who: str, role: str) -> None:
@@ -166,18 +171,19 @@ async def _person(call: Call, words: list[str]) -> str:
     if not (colon and id_ and id_.isprintable() and len(id_) <= 200):
         raise wrong(call.event, "wrong_people")
     if connector not in s.authorization.connectors:
-        known = instead(connector, s.authorization.connectors)
-        raise UsageError(f"there is no connector {connector[:40]!r}; {known}")
+        known = instead(connector, s.authorization.connectors, call.user.language)
+        name = repr(connector[:40])
+        raise UsageError(say("no_connector", call.user.language, name=name, instead=known))
     return words[0]
 
 
 async def pair(call: Call) -> Result:
     """A one-time code, at the machine itself only: whoever can use it there owns the bot anyway."""
-    s = call.services
+    s, language = call.services, call.user.language
     if call.user.connector != TERMINAL:
-        raise UsageError("a code is made at the machine itself: `goodbot pair CONNECTOR`")
+        raise UsageError(say("pair_here", language))
     if call.args == (WEB,):
-        raise UsageError("one logs in to the browser: `goodbot web` makes a link")
+        raise UsageError(say("pair_web", language))
     # One that was set up while we run is in the file only; its code waits for the restart.
     settings = await asyncio.to_thread(config.load, s.config.home, s.config.path)
     written = settings.connectors
@@ -185,17 +191,13 @@ async def pair(call: Call) -> Result:
     known = sorted({*s.authorization.connectors, *installed} - {TERMINAL, WEB})
     wanted = call.args or (known if len(known) == 1 else ())
     if len(wanted) != 1 or wanted[0] not in known:
-        raise UsageError(
-            f"say which connector: {', '.join(known)}"
-            if known
-            else "no connector is configured yet: `goodbot init`"
-        )
+        key = "pair_which" if known else "pair_none"
+        raise UsageError(say(key, language, names=commas(language, *known)))
     connector = wanted[0]
     code = await pairing.open_code(s.store, connector, s.clock.now())
-    send = "Send" if connector in s.authorization.connectors else "Restart goodbot, then send"
+    key = "pair_send" if connector in s.authorization.connectors else "pair_send_restart"
     return Result(
-        text=f"{code}\n\n{send} this to the bot on {connector}, in a private chat, within an hour. "
-        "Whoever sends it owns the bot: show it to nobody.",
+        text=f"{code}\n\n{say(key, language, connector=connector)}",
         data={"code": code, "connector": connector, "seconds": pairing.PAIR_SECONDS},
         once=True,
     )

@@ -23,6 +23,7 @@ from goodbot.api.texts import (
     language_here,
     language_of,
     part,
+    say,
 )
 from goodbot.base.suggest import suggested
 
@@ -102,14 +103,28 @@ def sentences(*said: str) -> str:
     return joined(here(), *said)
 
 
-def instead(wanted: str, known: Iterable[str]) -> str:
-    """The end of a sentence about a name that nothing in `known` has: the one that was meant, or all."""
+def instead(wanted: str, known: Iterable[str], language: str | None = None) -> str:
+    """The end of a sentence about a name that nothing in `known` has: the one that was meant, or all.
+
+    Args:
+        wanted: The name.
+        known: The names that there are.
+        language: What the reader reads; None: as this program speaks.
+
+    Returns:
+        A clause.
+    """
+    language = here() if language is None else language
     found = suggested(wanted, known)
     if found.is_off:
-        return phrase("instead_off", name=repr(wanted), switch=found.switch)
-    names = commas(here(), *found.names) or phrase("setup_none")
-    hint = phrase("instead_near", name=repr(found.near)) if found.near else phrase("instead_all", names=names)
-    return beside(hint, phrase("instead_maybe", switch=found.switch), here()) if found.switch else hint
+        return say("instead_off", language, name=repr(wanted), switch=found.switch)
+    names = commas(language, *found.names) or say("setup_none", language)
+    hint = say("instead_all", language, names=names)
+    if found.near:
+        hint = say("instead_near", language, name=repr(found.near))
+    if not found.switch:
+        return hint
+    return beside(hint, say("instead_maybe", language, switch=found.switch), language)
 
 
 @cache
