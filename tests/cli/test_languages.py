@@ -243,6 +243,16 @@ def test_the_model_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path)
     assert "Das winzige Demomodell wird antworten" in capsys.readouterr().out
 
 
+def test_what_is_not_there_to_remove_or_decrypt_is_told_in_it(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    prepare_home(home)
+    assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
+    assert f"Außerhalb von {home} ist nichts von goodbot zu entfernen." in capsys.readouterr().out
+    assert main(["decrypt", "--yes"]) == 2
+    assert f"nichts in {home} ist verschlüsselt" in capsys.readouterr().err
+
+
 def test_a_chat_is_in_it(home: Path) -> None:
     status = {"ratings": 1, "needed": 40, "version": 0, "off": False, "paused": True, "training": None}
     now = {**status, "server": "down"}

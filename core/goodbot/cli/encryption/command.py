@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot import config
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase, sentences
 from goodbot.base import cage
 from goodbot.base.errors import BusyError, UsageError
 from goodbot.base.live_line import LiveLine
@@ -44,7 +46,7 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
     record = found.record()
     on = record is not None and not record.doing
     if on and not arguments.rekey and arguments.key and place != found.settings.key:
-        raise UsageError("encryption is on already: `goodbot encrypt --rekey --key` takes another key")
+        raise UsageError(phrase("encrypt_on"))
     if not (on and saved and not arguments.rekey):  # who only wants a copy of the key changes nothing
         work = change.rekey if arguments.rekey else change.turn_on
         with _alone(arguments) as told:
@@ -53,64 +55,58 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
     else:
         assert record is not None  # noqa: S101  it is on
         mark = record.key
-    text = (
-        f"What people said, and what was learnt of it, is encrypted in {arguments.home}, with the key "
-        f"{mark.id} ({_where(place)})."
-    )
+    text = phrase("encrypt_done", home=arguments.home, id=mark.id, place=_where(place))
     if not clear.in_memory():
-        text += (
-            f" While goodbot runs, adapters are in clear in {arguments.home / clear.FOLDER}: this system "
-            "has no /dev/shm. Encrypt the disk, too."
-        )
+        text = sentences(text, phrase("encrypt_in_clear", place=arguments.home / clear.FOLDER))
     if saved is not None:
         path = saved.expanduser().absolute()
         vault.save(path, found.key(mark, place), arguments.home)
-        text += f"\nThe key is in {path}, too. Keep that file elsewhere: who has it reads all."
+        text += "\n" + phrase("encrypt_saved", path=path)
     elif place != "prompt":
-        text += "\nKeep a copy of the key: `goodbot encrypt --save-key FILE`. Without it nothing can be read."
+        text += "\n" + phrase("encrypt_keep")
     if arguments.rekey:
-        text += "\nBackups and exports elsewhere that were made before still have the key of then."
+        text += "\n" + phrase("encrypt_older")
     if left := [str(one) for one in beside(arguments.home)]:
-        text += f"\nAs before lies what a restore has replaced: {', '.join(left)}. Delete it when you can."
+        text += "\n" + phrase("encrypt_beside", names=commas(here(), *left))
     return {"text": text, "data": {"done": True, "encrypted": True, "key": mark.id, "place": place}}
 
 
 def _where(place: str) -> str:
-    return {"keyring": "in the keyring", "prompt": "from your passphrase"}.get(place, f"in {place[5:]}")
+    if place in ("keyring", "prompt"):
+        return phrase(f"encrypt_{place}")
+    return phrase("encrypt_file", path=place[5:])
 
 
 def _decrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
     if arguments.out is not None or arguments.key:
-        raise UsageError("--out and --key are for one file that is written in clear: name that file, too")
+        raise UsageError(phrase("decrypt_one_file"))
     if found.record() is None:
-        raise UsageError(f"nothing in {arguments.home} is encrypted")
-    if not agrees(f"Write all of {arguments.home} in clear again?", yes=arguments.yes):
-        return {"text": "Nothing was changed.", "data": {"done": False, "encrypted": True}}
+        raise UsageError(phrase("decrypt_nothing", home=arguments.home))
+    if not agrees(phrase("decrypt_ask", home=arguments.home), yes=arguments.yes):
+        return {"text": phrase("not_changed"), "data": {"done": False, "encrypted": True}}
     with _alone(arguments) as told:
         mark = change.turn_off(arguments.home, arguments.config, told)
-    text = (
-        f"Nothing in {arguments.home} is encrypted any more. Its key {mark.id} stays where it is: "
-        "backups that were made with it need it."
-    )
+    text = phrase("decrypt_done", home=arguments.home, id=mark.id)
     return {"text": text, "data": {"done": True, "encrypted": False, "key": mark.id}}
 
 
 def _reveal(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
     """One exported file, or a backup, in clear elsewhere."""
     if arguments.out is None:
-        raise UsageError("say with --out FILE where it is to lie in clear")
+        raise UsageError(phrase("decrypt_out"))
     source, out = arguments.path.expanduser(), arguments.out.expanduser().absolute()
     if not source.is_file():
-        raise UsageError(f"there is no file {source}")
+        raise UsageError(phrase("decrypt_no_file", path=source))
     if out.is_relative_to(arguments.home.absolute()):
-        raise UsageError(f"nothing in {arguments.home} is to lie in clear: name a place outside of it")
+        raise UsageError(phrase("decrypt_outside", home=arguments.home))
     if arguments.key:
         found = Vault(arguments.home, EncryptionConfig(enabled=True, key=placed(arguments.key)))
     try:
         size = change.reveal(source, out, found)
     except FileExistsError:
-        raise UsageError(f"{out} is there already: nothing is written over") from None
-    return {"text": f"{out} holds it in clear.", "data": {"done": True, "path": str(out), "bytes": size}}
+        raise UsageError(phrase("decrypt_there", path=out)) from None
+    text = phrase("decrypt_clear", path=out)
+    return {"text": text, "data": {"done": True, "path": str(out), "bytes": size}}
 
 
 @contextlib.contextmanager
@@ -122,7 +118,7 @@ def _alone(arguments: argparse.Namespace) -> Generator[Callable[[str, float], No
     try:
         lock.acquire()
     except BusyError as error:
-        raise BusyError(f"{error}: stop it first", pid=error.pid) from error
+        raise BusyError(phrase("encrypt_stop_first", why=error), pid=error.pid) from error
     with contextlib.ExitStack() as last_to_first:
         last_to_first.callback(lock.release)
         line: LiveLine | None = None

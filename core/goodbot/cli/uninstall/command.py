@@ -9,6 +9,8 @@ import shlex
 import sys
 from typing import Any
 
+from goodbot.api.texts import explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import print_answer, say
@@ -31,8 +33,8 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
         _list(arguments, going)
     failed: dict[str, str] = {}
     if going and not arguments.dry_run:
-        if not agrees("Remove all of this?", yes=arguments.yes):
-            say("Nothing was removed.")
+        if not agrees(phrase("uninstall_ask"), yes=arguments.yes):
+            say(phrase("not_removed"))
             return 1
         failed = await _remove(going, quiet=quiet)
     stays = {trace.what: trace.stays for trace in traces if trace.stays} | failed
@@ -48,8 +50,8 @@ async def _uninstall(arguments: argparse.Namespace) -> int:
         print_answer({"text": "", "data": data}, as_json=True)
     else:
         for what, why in stays.items():
-            say(f"stays: {what}: {why}")
-        say(f"The package itself: {package}")
+            say(phrase("stays", what=explained(what, why, here())))
+        say(phrase("uninstall_package", command=package))
     return 1 if failed else 0
 
 
@@ -60,15 +62,15 @@ def _leaving(arguments: argparse.Namespace) -> Leaving:
 
 def _list(arguments: argparse.Namespace, going: list[Trace]) -> None:
     if not going:
-        outside = "outside" if arguments.keep_data else "in"
-        say(f"There is nothing of goodbot's to remove {outside} {arguments.home}.")
+        key = "uninstall_none_outside" if arguments.keep_data else "uninstall_none"
+        say(phrase(key, home=arguments.home))
         return
-    say("This would go:" if arguments.dry_run else "This goes:")
+    say(phrase("uninstall_would" if arguments.dry_run else "uninstall_goes"))
     for trace in going:
         size = f" ({megabytes(trace.size)})" if trace.size else ""
         say(f"  {trace.what}{size}")
     if arguments.keep_data:
-        say(f"This stays: {arguments.home}")
+        say(phrase("uninstall_keeps", home=arguments.home))
 
 
 async def _remove(going: list[Trace], *, quiet: bool) -> dict[str, str]:
@@ -79,12 +81,12 @@ async def _remove(going: list[Trace], *, quiet: bool) -> dict[str, str]:
         try:
             await trace.remove()
         except (GoodbotError, OSError, TimeoutError) as error:
-            failed[trace.what] = str(error) or "it took too long"
+            failed[trace.what] = str(error) or phrase("too_slow")
             if trace.kind in ("service", "daemon"):
                 for other in going[going.index(trace) + 1 :]:
-                    failed[other.what] = "goodbot still runs"
+                    failed[other.what] = phrase("uninstall_runs")
                 break
         else:
             if not quiet:
-                say(f"removed: {trace.what}", file=sys.stderr)
+                say(phrase("removed", what=trace.what), file=sys.stderr)
     return failed
