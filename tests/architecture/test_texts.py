@@ -82,10 +82,6 @@ TO_DO: dict[str, int] = {
     "goodbot.cli.encryption.change": 8,
     "goodbot.cli.importing": 2,
     "goodbot.cli.plugin.command": 10,
-    "goodbot.cli.uninstall.data": 2,
-    "goodbot.cli.uninstall.machine": 3,
-    "goodbot.cli.uninstall.platforms": 12,
-    "goodbot.cli.uninstall.weights": 2,
     "goodbot.cli.upgrade": 8,
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")

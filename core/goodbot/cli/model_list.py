@@ -27,9 +27,9 @@ def main(arguments: argparse.Namespace) -> int:
     settings = config.load(arguments.home, arguments.config)
     with ThreadPoolExecutor(1) as pool:  # servers take their time to answer
         found = pool.submit(servers.discover, specs=model_servers(settings))
-        here = _places(settings)
-        weights = [_weights(one, here) for one in disk.weights(arguments.home)]
-        running = [_server(server, here) for server in found.result()]
+        machine = _places(settings)
+        weights = [_weights(one, machine) for one in disk.weights(arguments.home)]
+        running = [_server(server, machine) for server in found.result()]
     configured = _configured(settings, weights)
     data = {"configured": configured, "servers": running, "disk": weights}
     text = "\n".join([*_servers_text(running), "", *_disk_text(weights, configured, settings)])
@@ -44,33 +44,33 @@ def _places(settings: config.Config) -> Device | None:
         return None
 
 
-def _weights(one: LocalModel, here: Device | None) -> dict[str, Any]:
+def _weights(one: LocalModel, machine: Device | None) -> dict[str, Any]:
     """One model on the disk, and whether it can be used here."""
     wrong, fits, doubt = one.wrong, None, ""
-    if here and not wrong:
+    if machine and not wrong:
         try:
             found = read_config(one.path)
-            wrong = model_shape.unusable(found, here.backend)
+            wrong = model_shape.unusable(found, machine.backend)
             doubt = model_shape.doubt(found)
-            fits = estimate(model_shape.read(found), here, one.bytes).fits
+            fits = estimate(model_shape.read(found), machine, one.bytes).fits
         except ConfigError as error:
             doubt = str(error)
     return {
         "reference": one.reference,
         "path": str(one.path),
         "bytes": one.bytes,
-        "trainable": None if here is None else not wrong,
+        "trainable": None if machine is None else not wrong,
         "fits": fits,
         "wrong": wrong,
         "doubt": doubt,
     }
 
 
-def _server(server: FoundServer, here: Device | None) -> dict[str, Any]:
+def _server(server: FoundServer, machine: Device | None) -> dict[str, Any]:
     models: list[dict[str, Any]] = []
     for model in server.models:
         entry = catalogue.find(model.root) or catalogue.find(model.name)
-        cost = estimate(entry.architecture, here, entry.bytes) if entry and here else None
+        cost = estimate(entry.architecture, machine, entry.bytes) if entry and machine else None
         models.append(
             {
                 "name": model.name,

@@ -8,6 +8,8 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.texts import commas, explained
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import UsageError
 from goodbot.cli.uninstall.trace import Leaving, Trace, delete, size_of, staying
 from goodbot.config.layout import beside, is_home, ours
@@ -24,17 +26,16 @@ async def home(leaving: Leaving) -> Sequence[Trace]:
     if leaving.keep_data or not place.exists():
         return ()
     if place.is_symlink() or place == Path.home() or not is_home(place):
-        raise UsageError(f"{place} is not the state directory of a goodbot: nothing was removed")
+        raise UsageError(phrase("uninstall_no_home", path=place))
     names = sorted(entry.name for entry in place.iterdir())
     own = [name for name in names if ours(name)]
 
     async def remove() -> None:
         await asyncio.to_thread(_remove, place)
 
-    what = f"{place}: {', '.join(own) or 'empty'}"
-    traces = [
-        staying("data", str(place / name), "it is not goodbot's own") for name in names if not ours(name)
-    ]
+    what = explained(str(place), commas(here(), *own) or phrase("uninstall_empty"), here())
+    why = phrase("uninstall_not_ours")
+    traces = [staying("data", str(place / name), why) for name in names if not ours(name)]
     size = sum(size_of(place / name) for name in own)
     return [*traces, Trace(kind="data", what=what, size=size, remove=remove)]
 

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import spawn
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
@@ -39,7 +40,7 @@ async def daemon(leaving: Leaving) -> Sequence[Trace]:
     async def remove() -> None:
         await _stop(leaving.home)
 
-    what = f"the running goodbot (process {pid})"
+    what = phrase("uninstall_daemon", pid=pid)
     return [Trace(kind="daemon", what=what, remove=remove)] if runs else []
 
 
@@ -52,7 +53,7 @@ async def _stop(home: Path) -> None:
     end = clock.monotonic() + _STOPS_SECONDS
     while holder(home)[0]:
         if clock.monotonic() > end:
-            raise GoodbotError(f"the running goodbot (process {pid}) does not stop: end it first")
+            raise GoodbotError(phrase("uninstall_stuck", pid=pid))
         await clock.sleep(0.1)
 
 
@@ -83,8 +84,11 @@ async def scratch(leaving: Leaving) -> Sequence[Trace]:
         await asyncio.to_thread(clear.sweep, leaving.home)
 
     left = await asyncio.to_thread(lambda: [*spawn.abandoned(), *clear.abandoned(leaving.home)])
-    more = f" and {len(left) - 1} like it" if len(left) > 1 else ""
-    return [Trace(kind="scratch", what=f"{one}{more}", remove=remove) for one in left[:1]]
+    if not left:
+        return []
+    more = len(left) - 1
+    what = phrase("uninstall_like", path=left[0], count=more) if more else str(left[0])
+    return [Trace(kind="scratch", what=what, remove=remove)]
 
 
 def _is_empty(folder: Path) -> bool:

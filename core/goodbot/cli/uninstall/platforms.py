@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts import explained, pauses
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.base.installed import missing_modules
 from goodbot.cli.connector_setup import prepared, setup_class
@@ -23,14 +25,14 @@ _PLATFORM_SECONDS = 15.0
 async def platforms(leaving: Leaving) -> Sequence[Trace]:
     """What each configured connector has left on its platform; needs the network and the token."""
     if leaving.config is None:
-        what, why = "what connectors have set up", "the config file cannot be read"
-        return [staying("platform", what, why)]
+        what = phrase("uninstall_platforms")
+        return [staying("platform", what, phrase("uninstall_no_config"))]
     specs = leaving.plugins.connectors()
     traces: list[Trace] = []
     for name in sorted(leaving.config.connectors):
-        what = f"what {name} has set up on its platform"
+        what = phrase("uninstall_platform", name=name)
         if name not in specs:
-            traces.append(staying("platform", what, "that connector is not installed any more"))
+            traces.append(staying("platform", what, phrase("uninstall_no_connector")))
         elif specs[name].setup:
             try:
                 async with asyncio.timeout(_PLATFORM_SECONDS):
@@ -38,7 +40,7 @@ async def platforms(leaving: Leaving) -> Sequence[Trace]:
             except GoodbotError as error:
                 traces.append(staying("platform", what, str(error)))
             except TimeoutError:
-                traces.append(staying("platform", what, "the platform does not answer"))
+                traces.append(staying("platform", what, phrase("platform_silent")))
     return traces
 
 
@@ -53,19 +55,24 @@ async def _platform(leaving: Leaving, spec: ConnectorSpec) -> list[Trace]:
     found = await setup.remove(dry_run=True)
     # They go together, by the first one's `remove`.
     return [
-        Trace(kind="platform", what=f"{spec.name}: {'; '.join(found)}", remove=remove, done=done)
+        Trace(
+            kind="platform",
+            what=explained(spec.name, pauses(here(), *found), here()),
+            remove=remove,
+            done=done,
+        )
         for _ in found[:1]
     ]
 
 
 def _setup(leaving: Leaving, spec: ConnectorSpec) -> ConnectorSetup:
     if missing_modules(spec.requires):
-        raise GoodbotError("its packages are not installed any more")
+        raise GoodbotError(phrase("uninstall_no_packages"))
     assert leaving.config is not None  # noqa: S101  asked before
     _, settings = leaving.config.connector(spec.name, spec.settings)
     secrets = Secrets(spec.secrets, SecretStore(leaving.home).environment(spec.secrets))
     if missing := [one for one in spec.needs(settings) if not secrets.get(one)]:
-        raise GoodbotError(f"there is no token ({missing[0]}) to reach it with")
+        raise GoodbotError(phrase("uninstall_no_token", name=missing[0]))
     made = setup_class(spec)
     assert made is not None  # noqa: S101  asked before
     return prepared(made, secrets, settings, leaving.config)
@@ -81,17 +88,17 @@ async def tokens(leaving: Leaving) -> Sequence[Trace]:
             kept = store.in_keyring(name)
         except GoodbotError as error:
             kept = False
-            traces.append(staying("token", f"{name}, if the keyring has it", str(error)))
+            traces.append(staying("token", phrase("uninstall_if_keyring", name=name), str(error)))
         if kept:
 
             async def remove(name: str = name) -> None:
                 store.delete_from_keyring(name)
 
-            what = f"{name} in the keyring"
+            what = phrase("uninstall_in_keyring", name=name)
             traces.append(Trace(kind="token", what=what, remove=remove))
         if os.environ.get(name):
-            why = "take it out of the file that sets it"
-            traces.append(staying("token", f"the environment variable {name}", why))
+            why = phrase("uninstall_unset")
+            traces.append(staying("token", phrase("uninstall_variable", name=name), why))
     return traces + _key(leaving)
 
 
@@ -103,6 +110,8 @@ def _key(leaving: Leaving) -> list[Trace]:
         return []
     if record is None or record.place.partition(":")[0] not in ("keyring", "file"):
         return []
-    why = "backups that were made with it need it: remove it when you have none"
-    where = "in the keyring" if record.place == "keyring" else f"in {record.place.partition(':')[2]}"
-    return [staying("key", f"the key {record.key.id} {where}", why)]
+    where = phrase("encrypt_file", path=record.place.partition(":")[2])
+    if record.place == "keyring":
+        where = phrase("encrypt_keyring")
+    what = phrase("uninstall_key", id=record.key.id, place=where)
+    return [staying("key", what, phrase("uninstall_key_needed"))]

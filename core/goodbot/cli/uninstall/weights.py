@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import ConfigError
 from goodbot.cli.uninstall.trace import Leaving, Trace, size_of, staying
 from goodbot.inference.models import fetched
@@ -18,14 +19,14 @@ async def weights(leaving: Leaving) -> Sequence[Trace]:
     try:
         known = fetched.entries(leaving.home)
     except ConfigError as error:
-        return [staying("weights", "base models in the hub's cache", str(error))]
+        return [staying("weights", phrase("uninstall_models"), str(error))]
     return [_trace(leaving.home, entry) for entry in known]
 
 
 def _trace(home: Path, entry: fetched.Fetched) -> Trace:
-    what = f"the model {entry.repo} ({entry.path})"
+    what = phrase("uninstall_model", name=entry.repo, path=entry.path)
     if not _in_cache(entry):
-        return staying("weights", what, "it does not lie in the hub's cache of this environment")
+        return staying("weights", what, phrase("uninstall_elsewhere"))
 
     async def remove() -> None:
         await asyncio.to_thread(fetched.remove, home, entry)
