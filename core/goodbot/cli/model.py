@@ -21,7 +21,7 @@ from goodbot.api.estimate import MOST, ModelEstimate
 from goodbot.api.progress import progress_line
 from goodbot.api.sentences import clause, sentence
 from goodbot.api.texts import beside, commas, figure
-from goodbot.api.texts.terminal import here, phrase
+from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.columns import padded, table, wide
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.printing import print_answer, say
@@ -82,7 +82,7 @@ def proposed(arguments: argparse.Namespace, names: Sequence[str]) -> Proposal:
         drivers = model_servers(config.load(arguments.home, arguments.config))
         found = choose.choose(arguments.name, arguments.home, names[0], drivers=drivers)
     if found.unusable:
-        raise ConfigError(phrase("setup_model_unusable", name=found.name, why=found.unusable))
+        raise ConfigError(phrase("setup_model_unusable", name=found.name, why=rephrased(found.unusable)))
     return found
 
 
@@ -225,7 +225,7 @@ def described(proposal: Proposal) -> str:
     elif cost is not None and cost.tokens < MOST:
         lines.append(f"  {phrase('model_turns', tokens=cost.tokens)}")
     if proposal.doubt:
-        lines.append(f"  {phrase('model_doubt', why=proposal.doubt)}")
+        lines.append(f"  {phrase('model_doubt', why=rephrased(proposal.doubt))}")
     if proposal.why:
         lines += ["", f"{clause(proposal.why)}."]
     return "\n".join([*lines, *_table(proposal)])

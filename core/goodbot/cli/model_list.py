@@ -12,7 +12,7 @@ from goodbot.api import model_shape
 from goodbot.api.estimate import estimate
 from goodbot.api.survey import FoundServer
 from goodbot.api.texts import commas
-from goodbot.api.texts.terminal import here, phrase
+from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.machine.device import Device, place
 from goodbot.base.printing import print_answer, printable
@@ -124,10 +124,10 @@ def _disk_text(weights: list[dict[str, Any]], configured: str | None, settings: 
         mark = "→" if one["configured"] else " "
         notes = [gigabytes(one["bytes"]) if one["bytes"] else ""]
         if one["wrong"]:
-            notes.append(one["wrong"])
+            notes.append(rephrased(one["wrong"]))
         elif one["trainable"]:
             notes.append(phrase("model_trainable"))
-            notes.append(phrase("model_too_large") if one["fits"] is False else one["doubt"])
+            notes.append(phrase("model_too_large") if one["fits"] is False else rephrased(one["doubt"]))
         lines.append(f"{mark} {_line(one['reference'])}  {_line(commas(here(), *notes))}")
     if configured and not any(one["configured"] for one in weights):
         lines.append(f"→ {_line(configured)}")

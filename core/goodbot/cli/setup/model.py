@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.registry import automatic_backends
+from goodbot.api.texts.terminal import rephrased
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
 from goodbot.cli.setup.draft import DEMO, Draft, StateFound
@@ -103,7 +104,8 @@ def _look_up(dialogue: Dialogue, place: StateFound, draft: Draft, wanted: str) -
     else:
         found = choose(wanted, home, names[0], drivers=place.plugins.servers().values())
     if found.unusable:
-        raise ConfigError(dialogue.phrase("setup_model_unusable", name=found.name, why=found.unusable))
+        why = rephrased(found.unusable)
+        raise ConfigError(dialogue.phrase("setup_model_unusable", name=found.name, why=why))
     dialogue.say(described(replace(found, options=())))
     if note := left_behind(home, place.config.model.path, found):
         dialogue.hint(note)

@@ -17,6 +17,8 @@ from typing import Any
 from goodbot.api import model_shape
 from goodbot.api.estimate import FEWEST, MOST, SLOWEST, ModelEstimate, estimate
 from goodbot.api.server import ServerSpec
+from goodbot.api.texts import commas, pauses
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.base.machine.device import Device, place
 from goodbot.base.packages import install_line
@@ -86,9 +88,9 @@ def choose(
         hub = hub_name(wanted)
         if hub is None:
             raise UsageError(_unknown(wanted))
-        here = complete(*hub)
+        stored = complete(*hub)
         proposal = (
-            _local(f"{hub[0]}@{here.name}", hub[0], here, where) if here else _remote(*hub, home, where)
+            _local(f"{hub[0]}@{stored.name}", hub[0], stored, where) if stored else _remote(*hub, home, where)
         )
     return replace(proposal, why=meant.note, serving=meant.serving)
 
@@ -111,7 +113,7 @@ def answering(proposal: Proposal, server: object, drivers: Collection[ServerSpec
     if server not in (None, "embedded") or not serving.ready(proposal.serving, drivers):
         return ""
     title = servers.surveys(drivers)[proposal.serving["server"]].title
-    return f"Let {title} go on answering, with each version put into it?"
+    return phrase("model_goes_on", title=title)
 
 
 def go_on_answering(file: ConfigFile, values: Mapping[str, str]) -> None:
@@ -225,47 +227,40 @@ def _reason(best: ModelOption, options: Sequence[ModelOption], where: Device) ->
     larger = [o for o in options if o.parameters > best.parameters and o.backend == best.backend]
     fitting = [o for o in larger if o.estimate.fits]
     slow = [o for o in fitting if o.estimate.answer > SLOWEST]
-    virtues = [f"serves and trains in 70 % of the {where.memory / 1e9:.0f} GB that are free"]
+    virtues = [phrase("model_fits", memory=f"{where.memory / 1e9:.0f}")]
     if any(o.gated for o in fitting if o not in slow):
-        virtues.append("needs no account")
+        virtues.append(phrase("model_open"))
     if slow:
-        virtues.append(f"answers within {SLOWEST:.0f} s")
-    *most, last = virtues
-    reason = f"{best.name} is the largest that {', '.join(most)}{' and ' if most else ''}{last}"
+        virtues.append(phrase("model_quick", seconds=f"{SLOWEST:.0f}"))
+    reason = phrase("model_largest", name=best.name, how=commas(here(), *virtues))
     if slow:
-        name = slow[0].name.rpartition("/")[2]
-        reason += f"; {name} would take about {slow[0].estimate.answer:.0f} s"
+        name, seconds = slow[0].name.rpartition("/")[2], f"{slow[0].estimate.answer:.0f}"
+        reason = pauses(here(), reason, phrase("model_slow", name=name, seconds=seconds))
     return reason
 
 
 def _nothing(options: Sequence[ModelOption], fitting: Sequence[ModelOption]) -> str:
     """Why no model of the catalogue is proposed, and what to do."""
     if not options:
-        return "no training backend is installed: `goodbot doctor` says how to install one"
+        return phrase("model_no_backend")
     if fitting:
         least = min(fitting, key=lambda option: option.estimate.answer)
-        advice = _faster() if least.backend == "mlx" else "name one yourself if you can wait"
-        return (
-            f"no model answers within {SLOWEST:.0f} s here: {least.name}, the quickest that fits, "
-            f"would take about {least.estimate.answer:.0f} s. {advice}"
-        )
+        advice = _faster() if least.backend == "mlx" else phrase("model_name_one")
+        times = {"limit": f"{SLOWEST:.0f}", "seconds": f"{least.estimate.answer:.0f}"}
+        return phrase("model_none_quick", name=least.name, advice=advice, **times)
     least = min(options, key=lambda option: option.estimate.serving + option.estimate.training)
     needed = (least.estimate.serving + least.estimate.training) / 1e9
-    return (
-        f"no model fits: {least.name}, the smallest, needs {needed:.1f} GB to serve and train, and "
-        f"{least.estimate.limit / 1e9:.1f} GB may be used. Close other programs, or use a machine "
-        "with more memory"
-    )
+    sizes = {"needed": f"{needed:.1f}", "limit": f"{least.estimate.limit / 1e9:.1f}"}
+    return phrase("model_none_fits", name=least.name, **sizes)
 
 
 def _faster() -> str:
-    line = install_line("torch")
-    return f"MLX is slow on this processor; PyTorch is faster: {line}, and take it"
+    return phrase("model_mlx_slow", line=install_line("torch"))
 
 
 def _unknown(wanted: str) -> str:
     names = [entry.name for entry in catalogue.entries()]
     short = {name.rpartition("/")[2].lower(): name for name in names}
     near = difflib.get_close_matches(wanted.lower(), [*short], n=1, cutoff=0.5)
-    hint = f"did you mean {short[near[0]]}?" if near else "`goodbot model` lists what is here"
-    return f"{wanted[:80]!r} is no directory, no name in the hub (OWNER/NAME) and no server's; {hint}"
+    hint = phrase("instead_near", name=short[near[0]]) if near else phrase("model_lists")
+    return phrase("model_unknown", name=repr(wanted[:80]), hint=hint)
