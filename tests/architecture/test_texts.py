@@ -74,7 +74,6 @@ TO_DO: dict[str, int] = {
     "goodbot.api.commands.chat": 2,
     "goodbot.api.commands.learning": 1,
     "goodbot.api.commands.people": 3,
-    "goodbot.cli.adapters": 6,
     "goodbot.cli.backup.archive": 14,
     "goodbot.cli.backup.encryption": 2,
     "goodbot.cli.backup.make": 5,
@@ -82,7 +81,6 @@ TO_DO: dict[str, int] = {
     "goodbot.cli.encryption.change": 8,
     "goodbot.cli.importing": 2,
     "goodbot.cli.plugin.command": 10,
-    "goodbot.cli.upgrade": 8,
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")
 COPIED = re.compile(r"goodbot ([a-z]+)(?: [a-z]*){0,2}(?: [A-Z]+)?")

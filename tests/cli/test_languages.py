@@ -243,14 +243,16 @@ def test_the_model_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path)
     assert "Das winzige Demomodell wird antworten" in capsys.readouterr().out
 
 
-def test_what_is_not_there_to_remove_or_decrypt_is_told_in_it(
-    capsys: pytest.CaptureFixture[str], home: Path
-) -> None:
+def test_what_cannot_be_done_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path) -> None:
     prepare_home(home)
     assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
     assert f"Außerhalb von {home} ist nichts von goodbot zu entfernen." in capsys.readouterr().out
     assert main(["decrypt", "--yes"]) == 2
     assert f"nichts in {home} ist verschlüsselt" in capsys.readouterr().err
+    assert main(["upgrade"]) == 2
+    assert "tippe `goodbot upgrade --check`" in capsys.readouterr().err
+    assert main(["adapters", "import", str(home / "none")]) == 2
+    assert f"{home / 'none'} gibt es nicht" in capsys.readouterr().err
 
 
 def test_a_chat_is_in_it(home: Path) -> None:

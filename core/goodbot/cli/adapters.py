@@ -16,6 +16,9 @@ from goodbot import config
 from goodbot.api.adapters import manifest
 from goodbot.api.model import ResolvedModel
 from goodbot.api.progress import progress_line
+from goodbot.api.sentences import version as named
+from goodbot.api.texts import pauses
+from goodbot.api.texts.terminal import here, phrase, sentences
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer
@@ -34,13 +37,13 @@ async def _bring_in(arguments: argparse.Namespace) -> int:
     source: Path = arguments.path.expanduser()
     home: Path = arguments.home
     if not source.exists():
-        raise UsageError(f"there is no {source}")
+        raise UsageError(phrase("adapters_not_there", path=source))
     model = _model(arguments)
     with progress_line(quiet=arguments.json) as show:
         async with importing.prepared(source, home, model, _told(show, "reading")) as made:
             answer = await _ask(arguments, "adapters", ["import", made.name])
     version = int(answer["data"]["version"])
-    texts = [*(f"Note: {note}." for note in made.notes), answer["text"]]
+    texts = [*(phrase("adapters_note", note=note) for note in made.notes), answer["text"]]
     live = False
     if arguments.activate:
         answer_ = await _ask(arguments, "rollback", [str(version)])
@@ -65,9 +68,8 @@ async def _export(arguments: argparse.Namespace) -> int:
     if arguments.version != "base":
         data = (await _ask(arguments, "adapters", ["show", arguments.version]))["data"]
         if data["model"] != model.name:
-            raise UsageError(
-                f"v{data['version']} belongs to the model {data['model']}: `goodbot model switch` to it first"
-            )
+            version = f"v{data['version']}"
+            raise UsageError(phrase("adapters_other_model", version=version, model=data["model"]))
         root = arguments.home / "adapters"
         path = await asyncio.to_thread(copies.verified, root, data["directory"], data["sha256"])
         known = await asyncio.to_thread(manifest.inspect, root, data["directory"])
@@ -84,12 +86,11 @@ async def _export(arguments: argparse.Namespace) -> int:
             progress=_told(show, "writing"),
         )
     size = sum(f.stat().st_size for f in ([out] if out.is_file() else out.iterdir()) if f.is_file())
-    name, use = "The base model", "what a GGUF LoRA of it is loaded on"
-    if known is not None:
-        name, use = f"v{known.version}", exporting.KINDS[kind]
-    text = f"{name} is in {out} ({size / 1e6:.1f} MB), read back and compared: {use}."
+    name = named(known.version if known else 0, here(), begins=True)
+    use = exporting.KINDS[kind] if known else phrase("adapters_base_use")
+    text = phrase("adapters_exported", name=name, path=out, size=f"{size / 1e6:.1f} MB", use=use)
     if notes := proof.get("notes"):
-        text = f"{text} Whoever serves it elsewhere must know: {'; '.join(notes)}."
+        text = sentences(text, phrase("adapters_must_know", notes=pauses(here(), *notes)))
     told = {"version": known.version if known else 0, "format": kind, "out": str(out), "bytes": size}
     print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
     return 0

@@ -12,44 +12,34 @@ import sys
 from importlib import metadata
 from typing import Any
 
+from goodbot.api.texts.terminal import phrase, sentences
 from goodbot.base import packages
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.packages import NAME
 from goodbot.base.printing import print_answer, say
 from goodbot.cli.asking import agrees
 
-_DATA = (
-    "The first start of a new version backs the data up before it changes it; "
-    "`goodbot upgrade --back` makes the data fit the release before."
-)
-
 
 def main(arguments: argparse.Namespace) -> int:
     """Say what is installed and what upgrades it, or go one release back."""
     if arguments.check == arguments.back:
-        raise UsageError("type `goodbot upgrade --check`, or `goodbot upgrade --back`")
+        raise UsageError(phrase("upgrade_which"))
     if arguments.back:
         return _back(arguments)
     installed, origin = metadata.version(NAME), packages.origin()
     steps: list[str] = []
     if source := origin.checkout:
         steps = [f"git -C {shlex.quote(str(source))} pull", packages.folder_line(str(source), "--editable")]
-        text = f"goodbot {installed} runs from the source in {source}: `{steps[0]}`, then `{steps[1]}`."
+        facts = {"version": installed, "first": steps[0], "second": steps[1]}
+        text = phrase("upgrade_source", path=source, **facts)
     elif origin.file and not origin.file.is_dir():
-        text = (
-            f"goodbot {installed} was installed from {origin.file}: there is no place to ask for a "
-            "newer one. Get one where you got that, and install it in the same way."
-        )
+        text = phrase("upgrade_file", version=installed, path=origin.file)
     else:
         steps = [packages.folder_line()]
-        known = f" from {origin.file}" if origin.file else ""
-        text = (
-            f"goodbot {installed} was installed{known}: there is no place to ask for a newer one. Get a "
-            "newer folder of goodbot where you got this one, and install it as before. Type there: "
-            f"`{steps[0]}`."
-        )
+        key = "upgrade_folder_from" if origin.file else "upgrade_folder"
+        text = phrase(key, version=installed, path=origin.file, line=steps[0])
     if steps:
-        text += f"\nStop goodbot before, start it after. {_DATA}"
+        text += "\n" + sentences(phrase("upgrade_stop"), phrase("upgrade_data"))
     data: dict[str, Any] = {
         "installed": installed,
         "source": str(origin.checkout or origin.file or "") or None,
@@ -68,9 +58,9 @@ def _back(arguments: argparse.Namespace) -> int:
     given_up = asyncio.run(downgrade.given_up(arguments.home))
     if given_up:
         lost = "".join(f"\n  {line}" for line in given_up)
-        say(f"Going back one release gives up{lost}", file=sys.stderr)
-        if not agrees("Go back?", yes=arguments.yes):
-            raise GoodbotError("nothing was changed")
+        say(f"{phrase('upgrade_lost')}{lost}", file=sys.stderr)
+        if not agrees(phrase("upgrade_ask"), yes=arguments.yes):
+            raise GoodbotError(phrase("upgrade_not"))
     text = asyncio.run(downgrade.step_back(arguments.home))
     data = {"given_up": list(given_up)}
     print_answer({"text": text, "data": data}, as_json=arguments.json)
