@@ -19,6 +19,7 @@ from goodbot import config
 from goodbot.access.limits import no_reserve
 from goodbot.api.progress import progress_line
 from goodbot.api.sentences import words
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer
 from goodbot.base.scratch import Scratch
@@ -32,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Lay it ready, let it be stored, say what came of it."""
     source: Path = arguments.path.expanduser()
     if not source.is_file():
-        raise UsageError(f"there is no file {source}")
+        raise UsageError(phrase("decrypt_no_file", path=source))
     with progress_line(quiet=arguments.json) as show, _staged(arguments, source, show) as name:
         answer = client.ask(arguments.home, "import", [name], _quiet, lambda: _alone(arguments, name))
     print_answer(answer, as_json=arguments.json)
@@ -66,7 +67,7 @@ def _staged(
             file.finish()
         yield own.path.name
     except OSError as error:
-        raise GoodbotError(f"nothing was imported: {error.strerror or error}") from error
+        raise GoodbotError(phrase("import_not", why=error.strerror or error)) from error
     finally:
         if own is not None:
             own.remove()

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import encrypted
 from goodbot.base.errors import ConfigError, StoreError
 from goodbot.config import EncryptionConfig, vault
@@ -27,10 +28,7 @@ def of_backup(path: Path, home: Path, staging: Path, place: str) -> Generator[Va
     here = vault.of(home / vault.FILE)
     place = place or (here.settings.key if here and here.settings.enabled else "")
     if not place:
-        raise StoreError(
-            f"{path} is encrypted with the key {mark.id}: say where that is, as --key file:PATH, "
-            "--key keyring or --key prompt"
-        )
+        raise StoreError(phrase("backup_which_key", path=path, id=mark.id))
     settings = EncryptionConfig(enabled=True, key=place)
     Vault(home, settings).key(mark)  # found once, it is known
     found = Vault(staging, settings)

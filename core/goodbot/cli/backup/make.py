@@ -13,6 +13,7 @@ from pathlib import Path
 import goodbot
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.connector import ConnectorSpec
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.cli.backup import archive
@@ -48,7 +49,7 @@ def make(
     target = target.absolute()
     _require_new(target)
     if not (home / DATABASE).is_file():
-        raise UsageError(f"there is no goodbot in {home} to back up")
+        raise UsageError(phrase("backup_nothing", home=home))
     with (
         backup.explained(target),
         workshop.made(home, target.parent) as work,
@@ -85,7 +86,7 @@ def make(
         partial = work / "archive.tar"
         archive.write(partial, about, files)
         if archive.read(partial) != about:
-            raise GoodbotError("the backup was written and reads otherwise: is the disk failing?")
+            raise GoodbotError(phrase("backup_odd"))
         size = partial.stat().st_size
         _publish(partial, target)
     return BackupResult(path=target, size=size, about=about)
@@ -93,9 +94,9 @@ def make(
 
 def _require_new(target: Path) -> None:
     if os.path.lexists(target):
-        raise UsageError(f"{target} is there already: a backup never replaces a file")
+        raise UsageError(phrase("backup_there", path=target))
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is no directory")
+        raise UsageError(phrase("backup_no_folder", path=target.parent))
 
 
 @contextlib.contextmanager

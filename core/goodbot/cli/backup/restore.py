@@ -69,7 +69,7 @@ async def prepared(
     Raises BusyError while goodbot runs, ArchiveError, StoreError, NewerDataError, StoreFullError.
     """
     if os.path.ismount(home):
-        raise StoreError(f"{home} is a mount point and cannot be exchanged: use a directory in it")
+        raise StoreError(phrase("restore_mount", home=home))
     prepare_home(home)
     lock = HomeLock(home)
     lock.acquire()
@@ -102,7 +102,7 @@ async def _prepare(
     require_shape(database, found.schema)
     expected = (about.schema, about.turns, about.ratings)
     if (found.schema, found.rows["turns"], found.rows["labels"]) != expected:
-        raise StoreError(f"the database in {path} is not the one that its list speaks of")
+        raise StoreError(phrase("restore_other_list", path=path))
     adapters = staging / "adapters"
     adapters.mkdir(mode=0o700, exist_ok=True)
     notes = _check_adapters(database, adapters)
@@ -164,13 +164,13 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
     known = dict(backup.adapters(database))
     there = {entry.name for entry in folder.iterdir()}
     if strange := sorted(there - set(known)):
-        raise StoreError(f"the adapter {strange[0]} is not in the backup's database")
+        raise StoreError(phrase("restore_strange", name=strange[0]))
     for directory in sorted(there):
         try:
             verify(folder, directory, known[directory])
         except AdapterError as error:
             why = one_line(str(error))
-            raise StoreError(f"the backup holds an adapter that cannot be trusted: {why}") from error
+            raise StoreError(phrase("restore_untrusted", why=why)) from error
     return [phrase("restore_absent", name=name) for name in sorted(set(known) - there)]
 
 
@@ -199,7 +199,7 @@ def swap(ready: UnpackedBackup, home: Path, *, now: float) -> Path | None:
     restored = home.with_name(home.name + RESTORED)
     with backup.explained(home), changing(home):
         if os.path.lexists(before):
-            raise StoreError(f"{before} is there already: wait a second and try again")
+            raise StoreError(phrase("restore_again", path=before))
         keep(home, ready.staging)
         _sync_all(ready.staging)
         ready.staging.rename(restored)
