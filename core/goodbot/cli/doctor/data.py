@@ -186,7 +186,7 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
         try:
             async with inspection.look(path(examined.config)) as db:
                 current = await inspection.current(db)
-                found = [described(alarm) for alarm in (await alarmed(db, SCOPE) if current else ())]
+                found = [described(alarm, here()) for alarm in (await alarmed(db, SCOPE) if current else ())]
         except GoodbotError:  # the database's line says it
             return []
     return [warn("ratings", text, "goodbot people") for text in found]
