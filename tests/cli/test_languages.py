@@ -231,6 +231,7 @@ def test_the_model_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path)
         disk=10**11,
         licence="mit",
         gated=True,
+        estimate=None,
     )
     told = described(proposal).splitlines()
     assert told[0] == "a/b  (1,7 Milliarden Parameter, torch auf dem Prozessor)"
