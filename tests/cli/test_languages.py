@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 from goodbot.api.texts import LANGUAGES, part, terminal
@@ -50,8 +51,9 @@ def meanings(of: argparse.ArgumentParser) -> set[str]:
     for action in of._actions:
         found.add(action.help or "")
         if isinstance(action, argparse._SubParsersAction):
-            found |= {choice.help or "" for choice in action._choices_actions}
-            found |= {text for choice in action.choices.values() for text in meanings(choice)}
+            more = cast("argparse._SubParsersAction[argparse.ArgumentParser]", action)
+            found |= {choice.help or "" for choice in more._choices_actions}
+            found |= {text for choice in more.choices.values() for text in meanings(choice)}
     return found - {"", argparse.SUPPRESS}
 
 
