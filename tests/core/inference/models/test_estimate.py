@@ -289,7 +289,7 @@ def test_the_reason_names_every_cause_that_a_larger_one_was_passed_over(
     _with(hub, *(entry.name for entry in catalogue.entries()))
     why = choose.propose(tmp_path, ["torch"]).why
     assert why.startswith("HuggingFaceTB/SmolLM2-135M-Instruct is the largest that serves and")
-    assert ", needs no account and answers within 20 s; SmolLM2-360M-Instruct would take" in why
+    assert ", needs no account, answers within 20 s; SmolLM2-360M-Instruct would take" in why
 
 
 def test_auto_prefers_the_backend_that_computes_faster(hub: FakeHub, tmp_path: Path, quick: None) -> None:
