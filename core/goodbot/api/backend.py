@@ -68,6 +68,9 @@ class BackendSpec:
     """The names of its own ways to learn; `[training.settings] objective` names one, or a plugin's."""
     presets: Callable[[Mapping[str, Any], Architecture | None], Resolved] | None = None
     """What `[training.settings]` leaves out, by the model's shape (None: it cannot be read). Pure."""
+    remote: bool = False
+    """Whether the server of `[training.remote]` computes its steps. Its child has no network: it asks us,
+    and we ask that server alone (`docs/worker-protocol.md`). Such a backend is never taken by itself."""
 
 
 class TrainingBackend(Protocol):

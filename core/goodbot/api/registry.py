@@ -101,11 +101,13 @@ def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
 def automatic_backends(backends: Mapping[str, BackendSpec]) -> list[BackendSpec]:
     """Those that are taken by themselves, in this order: all that are installed, the fastest first.
 
-    Where none is, all that there are, the least to fetch first. `make` goes by the same rule.
+    Where none is, all that there are, the least to fetch first. `make` goes by the same rule. One that
+    computes elsewhere is named, or not taken.
     """
-    if installed := [one for one in backends.values() if not missing_modules(one.requires)]:
+    here = [one for one in backends.values() if not one.remote]
+    if installed := [one for one in here if not missing_modules(one.requires)]:
         return sorted(installed, key=lambda one: -one.priority)
-    return sorted(backends.values(), key=lambda one: (one.download is None, one.download or 0, -one.priority))
+    return sorted(here, key=lambda one: (one.download is None, one.download or 0, -one.priority))
 
 
 def reward_policy(plugins: PluginHost, wanted: str, where: Where | None = None) -> RewardPolicy:

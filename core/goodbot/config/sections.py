@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from goodbot.base import sampling
 from goodbot.base.checks import Range
 from goodbot.config.hours import check_schedule, check_window
+from goodbot.config.remote import RemoteConfig as RemoteConfig
 
 _Share = Annotated[float, Range(above=0, most=1)]
 _Portion = Annotated[
@@ -149,6 +150,7 @@ class TrainingConfig:
     """When somebody disagrees with others or with own older ratings: `tell` owners, or `leave_out` theirs."""
     outvoted: Literal["leave_out", "count"] = "leave_out"
     """Of three raters or more, one who wants the opposite of the others: `leave_out` theirs, or `count`."""
+    remote: RemoteConfig = field(default_factory=RemoteConfig)
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The backend's own settings, `[training.settings]`."""
 

@@ -56,7 +56,7 @@ from goodbot.learning.idle import Limits, LoadMonitor, Readings
 from goodbot.learning.model_switch import ModelSwitch
 from goodbot.learning.parts import LearningParts
 from goodbot.learning.tracking.observer import Tracking
-from goodbot.learning.training import anchors, filtering
+from goodbot.learning.training import anchors, filtering, remote
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.settings import shape, training_settings, vocabulary
@@ -76,6 +76,7 @@ def choose(
     clock = clock or SystemClock()
     model = resolve(config.model.path, plugins.models(), demo=demo_model)
     backend = choose_backend(plugins.backends(), config.training.backend, config.where("training"))
+    remote.allowed(config, backend)  # before anything is opened: nobody's words go where no owner said so
     values, learning = training_settings(config, backend, plugins.objectives(), model.path)
     settings = dataclasses.asdict(values)
     about = {"model": model.name, "backend": backend.name, **settings}

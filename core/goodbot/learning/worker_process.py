@@ -13,7 +13,7 @@ import json
 import logging
 import signal
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,6 +25,8 @@ from goodbot.base.last_lines import drain
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+Answer = Callable[[Mapping[str, Any]], AsyncIterator[Mapping[str, Any]]]
+"""What a child asks by its event `ask` → the lines that it gets for that."""
 
 _LINE_LIMIT = 64 * 1024 * 1024
 _LAST_WORD_SECONDS = 10.0
@@ -46,14 +48,16 @@ async def train(
     on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
     *,
     mode: str = "train",
+    answer: Answer | None = None,
 ) -> Mapping[str, Any]:
     """Run one job to its end, or with the mode `plan` only plan it; returns the child's `done` event.
 
-    `on_event` sees every event but the last. Cancelling ends the child (SIGTERM, then
+    `on_event` sees every event but the last; `answer` speaks to the server that the job's steps are
+    computed on, for a child that has no network. Cancelling ends the child (SIGTERM, then
     SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
     with how it died.
     """
-    return await run((backend.worker, mode, backend.factory), job, on_event)
+    return await run((backend.worker, mode, backend.factory), job, on_event, answer=answer)
 
 
 async def run(
@@ -63,6 +67,7 @@ async def run(
     *,
     environ: Mapping[str, str] | None = None,
     who: str = "trainer",
+    answer: Answer | None = None,
 ) -> Mapping[str, Any]:
     """Run a job in any child that speaks like a trainer: `python -m MODULE …`. `who` is for errors.
 
@@ -86,7 +91,7 @@ async def run(
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
     draining = asyncio.create_task(drain(process, stderr), name=f"{who} log")
     try:
-        last = await _converse(process, job, on_event, who)
+        last = await _converse(process, job, on_event, who, answer)
         # Its last word is said; a thread or a grandchild of it may still hold it, or its stderr.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
@@ -163,6 +168,7 @@ async def _converse(
     job: Mapping[str, Any],
     on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
     who: str,
+    answer: Answer | None,
 ) -> Mapping[str, Any]:
     assert process.stdin is not None  # noqa: S101  opened as pipes
     assert process.stdout is not None  # noqa: S101
@@ -170,13 +176,24 @@ async def _converse(
     process.stdin.write(await asyncio.to_thread(lambda: json.dumps(job).encode() + b"\n"))
     with contextlib.suppress(ConnectionError):  # it died at once; its exit code tells more
         await _patiently(process.stdin.drain(), who)
-        process.stdin.close()
+        if answer is None:
+            process.stdin.close()
     last: Mapping[str, Any] = {}
     while event := await _next_event(process.stdout, who):
         last = event
         if last["event"] in _PASSED_ON:
             await on_event(last)
+        elif last["event"] == "ask" and answer is not None:
+            await _reply(process.stdin, last, answer, who)
     return last
+
+
+async def _reply(stdin: asyncio.StreamWriter, asked: Mapping[str, Any], answer: Answer, who: str) -> None:
+    """Answer what a child asks of the server that it trains on."""
+    with contextlib.suppress(ConnectionError):  # it died meanwhile; its exit code tells more
+        async for line in answer(asked):
+            stdin.write(json.dumps({**line, "id": asked.get("id")}).encode() + b"\n")
+            await _patiently(stdin.drain(), who)
 
 
 async def _next_event(stdout: asyncio.StreamReader, who: str) -> Mapping[str, Any] | None:

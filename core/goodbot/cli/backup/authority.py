@@ -25,7 +25,7 @@ from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.suggest import TERMINAL
 from goodbot.cli.backup import places
 from goodbot.cli.backup.places import Place
-from goodbot.config import toml
+from goodbot.config import remote, toml
 from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.servers import choice
@@ -270,6 +270,7 @@ def keeper(home: Path, plugins: PluginHost) -> Callable[[Place], bool]:
 def tokens(plugins: PluginHost) -> dict[Place, tuple[str, ...]]:
     """The names of the tokens that go where a section, or one within it, says."""
     names: dict[Place, tuple[str, ...]] = {("serving",): (choice.KEY,), ("judge",): (judge.KEY,)}
+    names |= {("training", "remote"): (remote.KEY,)}
     names |= {("connectors", name): spec.secrets for name, spec in plugins.connectors().items()}
     names |= {("tracking", name): spec.secrets for name, spec in plugins.trackers().items()}
     return names | {("features", name): spec.secrets for name, spec in plugins.features().items()}

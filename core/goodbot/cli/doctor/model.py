@@ -71,7 +71,9 @@ async def backend(examined: Examined) -> Sequence[Check]:
         return [fail("backend", text, install_line(error.extra))]
     why = phrase("doc_b_wanted" if wanted != "auto" else "doc_b_fastest")
     others = sorted(
-        name for name, other in specs.items() if name != spec.name and not missing_modules(other.requires)
+        name
+        for name, other in specs.items()
+        if not (name == spec.name or other.remote or missing_modules(other.requires))
     )
     if wanted == "auto" and not others:
         why = phrase("doc_b_only")

@@ -36,12 +36,14 @@ def ask_backend(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     dialogue.hint(dialogue.phrase(_FOUND[device()]))
     automatic = automatic_backend(specs).name
     choices = [Choice(value="auto", label=dialogue.phrase("setup_automatic", name=automatic))]
+    default = place.config.training.backend if place.file.exists else "auto"
     for name, spec in sorted(specs.items()):
+        if spec.remote and name not in (default, draft.backend):
+            continue  # an owner writes down where people's words may go
         about = dialogue.phrase(_ABOUT[name]) if name in _ABOUT else ""
         choices.append(
             Choice(value=name, label=name, note=pauses(dialogue.language, _state(dialogue, spec), about))
         )
-    default = place.config.training.backend if place.file.exists else "auto"
     draft.backend = dialogue.choose("--backend", choices, draft.backend or default)
     draft.missing.pop("backend", None)
     spec = specs[automatic if draft.backend == "auto" else draft.backend]

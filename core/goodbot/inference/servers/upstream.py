@@ -102,7 +102,7 @@ class Upstream:
             headers["Authorization"] = f"Bearer {key}"
         self._session = aiohttp.ClientSession(
             # A connection that is kept is one that the server may end just when it is used again.
-            connector=aiohttp.TCPConnector(resolver=_Pinned(ways), limit=0, force_close=True),
+            connector=aiohttp.TCPConnector(resolver=PinnedResolver(ways), limit=0, force_close=True),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -224,7 +224,7 @@ class Unreachable(ServerError):  # noqa: N818  a state of the server's, as `exce
     """Nobody answers there, or not any more."""
 
 
-class _Pinned(AbstractResolver):
+class PinnedResolver(AbstractResolver):
     """Every name is where we looked once."""
 
     def __init__(self, ways: list[tuple[int, str]]) -> None:

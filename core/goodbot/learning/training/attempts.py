@@ -8,15 +8,17 @@ memory. Each child after a failure gets a smaller memory plan.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.backend import BackendSpec
 from goodbot.base.errors import TrainingError, boundary
 from goodbot.learning import worker_process
-from goodbot.store import Store, distilled, progress, quarantined, shifts
+from goodbot.learning.core import Core
+from goodbot.learning.training import remote
+from goodbot.store import Store, distilled, progress, quarantined, settings, shifts
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +29,8 @@ MOST = 3
 class Attempts:
     """Starts the children of a run, one after the other."""
 
-    def __init__(self, *, store: Store, backend: BackendSpec) -> None:
-        self._store = store
-        self._backend = backend
+    def __init__(self, core: Core) -> None:
+        self._core, self._store, self._backend = core, core.store, core.backend
 
     async def train(
         self, run: int, job: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -45,16 +46,31 @@ class Attempts:
             raise TrainingError(
                 f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
             )
+        job, elsewhere = await self._elsewhere(run, job)
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
             attempt = min(MOST - 1, now.memory + now.starts - 1)
             before = kernel_kills()
             try:
-                return await worker_process.train(self._backend, {**job, "attempt": attempt}, on_event)
+                return await worker_process.train(
+                    self._backend, {**job, "attempt": attempt}, on_event, **elsewhere
+                )
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
+
+    async def _elsewhere(
+        self, run: int, job: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The job with who computes it, and how its child asks there; that it goes there is in the audit."""
+        found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
+        if found is None:
+            return job, {}
+        detail = {"run": run, "host": found.host, "answers": len(job["items"])}
+        now = self._core.clock.now()
+        await self._store.write(lambda db: settings.record(db, "goodbot", "train elsewhere", detail, now))
+        return {**job, "remote": found.told(self._core.model.name)}, {"answer": found.answer}
 
     async def _go_on_or_raise(self, run: int, error: TrainingError, out_of_memory: bool) -> None:
         if out_of_memory:

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 _ANCHORS = 256
 _UNRATED = 32
 """With the held-out ones some 40 questions: enough to tell what was learnt."""
+_AT_ONE: dict[str, Any] = {"temperature": 1.0, "unscored": True}
+"""How a server elsewhere reads answers: it tells log-probs at no other temperature."""
 
 
 async def make_job(
@@ -51,6 +53,8 @@ async def make_job(
     output, checkpoints = folder / "output", folder / "checkpoints"
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
+    if core.backend.remote:
+        rows = [{**row, **_AT_ONE} for row in rows]
     noted = await store.read(lambda db: distilling.told(db, lines, items))
     rows = [{**row, "note": noted[row["id"]]} if row["id"] in noted else row for row in rows]
     anchors = [list(messages) for messages in core.anchors]

@@ -56,7 +56,7 @@ class Trainer:
         self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
         self._lines = lines
         self._folders = RunFolders(core.config.home)
-        self._attempts = Attempts(store=core.store, backend=core.backend)
+        self._attempts = Attempts(core)
         self._going_live = Publisher(core, registry, ask=ask)
         self._gate: Mapping[str, Any] = {}
         self._left = 0
