@@ -67,6 +67,7 @@ def summary(data: Mapping[str, Any], busy: str = "", language: str = "") -> list
         lines.append(data["unknown"])
     return [
         *lines,
+        *_remote(data["remote"], language),
         _meanwhile(data["tenancy"], language),
         _now(data, busy, language),
         say("dry_all", language),
@@ -89,6 +90,7 @@ def sentences(data: Mapping[str, Any], busy: str = "", language: str = "") -> li
             where = {name: data[name] for name in ("projections", "layers")}
             lines.append(say("dry_lora", language, **weights, **where))
         lines += _cost(data["estimate"], language) if data["estimate"] else [data["unknown"]]
+        lines += _remote(data["remote"], language)
         lines.append(_tenancy(data["tenancy"], language))
     lines.append(_now(data, busy, language))
     return lines
@@ -163,6 +165,16 @@ def _cost(estimate: Mapping[str, Any], language: str) -> list[str]:
         say("dry_cpu", language, time=cpu, parts=parts, least=least, most=most),
         _memory(estimate, language),
     ]
+
+
+def _remote(remote: Mapping[str, Any] | None, language: str) -> list[str]:
+    """What would go to the server that computes its steps, and for how much."""
+    if remote is None:
+        return []
+    tokens, price = figure(remote["tokens"], language), remote["price"]
+    costs = say("dry_remote_price", language, price=figure(price, language, digits=4)) if price else ""
+    sent = say("dry_remote", language, host=remote["host"], tokens=tokens)
+    return [joined(language, sent, costs or say("dry_remote_no_price", language))]
 
 
 def _memory(estimate: Mapping[str, Any], language: str) -> str:

@@ -88,6 +88,8 @@ class RatedSample:
     """Whether another program has told us the answer and its tokens: they may be of other words."""
     note: Said | None = None
     """What a prompt says of the notes that are taught on it; see `goodbot_training.round.notes`."""
+    unscored: bool = False
+    """Whether its log-probs are of another temperature than it is read at: they are computed anew."""
 
     @property
     def by_people(self) -> bool:
@@ -102,7 +104,7 @@ class RatedSample:
     @property
     def scored(self) -> bool:
         """Whether the policy's own log-probs are known, and need not be computed: see `filtering`."""
-        return self.captured and (bool(self.lifts) or not self.filters)
+        return self.captured and not self.unscored and (bool(self.lifts) or not self.filters)
 
     @classmethod
     def parse(cls, raw: object) -> RatedSample:
@@ -140,6 +142,7 @@ class RatedSample:
             demonstration=item.get("demonstration") is True,
             judged=item.get("judged") is True,
             reported=item.get("reported") is True,
+            unscored=item.get("unscored") is True,
         )
         for wrong, sentence in (
             (abs(parsed.reward) > 1, "reward must lie between -1 and 1"),

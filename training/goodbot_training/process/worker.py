@@ -24,9 +24,11 @@ from goodbot.api.backend import TrainingBackend
 from goodbot.base import priority
 from goodbot.base.errors import GoodbotError, TrainingError
 
-from goodbot_training.job.types import Job, data_error
+from goodbot_training.backends.asking import ComputesElsewhere
+from goodbot_training.job.types import Job, as_mapping, data_error
 from goodbot_training.planning import run_plan
 from goodbot_training.process import autopsy
+from goodbot_training.process.asking import Asking
 from goodbot_training.process.serve import serve
 from goodbot_training.round.run import run_round
 
@@ -122,7 +124,10 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
         job = Job.parse(raw)
         if raw.get("background") is True:
             priority.stand_back()
-        work(job, make_backend(factory), lines.emit)
+        backend = make_backend(factory)
+        if isinstance(backend, ComputesElsewhere) and "remote" in raw:
+            backend.connect(Asking(lines.emit, stdin), as_mapping(raw["remote"], "remote"))
+        work(job, backend, lines.emit)
     except Exception as error:
         kind, reason = failure(error)
         trace = autopsy.trace(error)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiosqlite
 
@@ -72,6 +73,9 @@ class Prospect:
     """Why there is no estimate."""
     tenancy: Plan
     """How it would share the memory with the model that answers."""
+    remote: Mapping[str, Any] | None = None
+    """What would go where its steps are computed: `host`, `tokens` that are read, and trained on as often,
+    and what these cost (`price`, 0: not known)."""
 
 
 async def look(
@@ -119,7 +123,21 @@ async def look(
         estimate=estimate,
         unknown=unknown,
         tenancy=await memory.look(core.model.path, core.settings),
+        remote=_remote(core, estimate),
     )
+
+
+def _remote(core: Core, estimate: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Each answer that is learnt is read once without a gradient and once with one, each time."""
+    if not core.backend.remote or not estimate:
+        return None
+    config, rated = core.config.training.remote, estimate["train"] + estimate["held_out"]
+    tokens = estimate["passes"] * estimate["tokens"] * estimate["train"] / max(rated, 1)
+    return {
+        "host": urlsplit(config.url).hostname,
+        "tokens": round(tokens),
+        "price": tokens * (config.price_read + config.price_trained) / 1e6,
+    }
 
 
 async def _items(

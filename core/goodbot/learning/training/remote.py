@@ -99,9 +99,10 @@ class Remote:
         """Where a file is said to be, if we may go there. Raises ServerError."""
         parts = urlsplit(place)
         host = (parts.hostname or "")[:80]
-        if _origin(place) != _origin(self.url) and (parts.scheme != "https" or host not in self.config.hosts):
+        named = parts.scheme == "https" and host in self.config.hosts
+        if not (named or _origin(place) == _origin(self.url)):
             raise ServerError(
-                f"{self.host} has put the adapter on {host or 'no machine'}: if goodbot may get it from there, "
+                f"{self.host} has put the adapter on {host or 'no machine'}: if goodbot may get it there, "
                 f"name that machine in hosts of [{SECTION}], too"
             )
         return place
