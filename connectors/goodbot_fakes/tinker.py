@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loopback server that speaks Tinker's protocol, after SkyRL's (skyrl/tinker/api.py) and Tinker's own SDK.
 
-Whoever uses it brings the arithmetic, an `Engine`: this is sessions, models, futures, checkpoints and archives,
-and what goes wrong with them.
+Whoever uses it brings the arithmetic, an `Engine`: this is sessions, models, futures, checkpoints and
+archives, and what goes wrong with them.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Engine(Protocol):
         """What `restore` needs."""
         ...
 
-    def restore(self, model: Any, state: Any) -> None:
-        """Weights and moments as they were."""
+    def restore(self, model: Any, state: Any, *, optimizer: bool) -> None:
+        """Weights as they were, and the moments too."""
         ...
 
     def export(self, model: Any, directory: Path, wrong: str) -> None:
@@ -195,7 +195,8 @@ class FakeTinker:
             case "load_weights":
                 if body["path"] not in self.saved:
                     return _refused(404, "Checkpoint not found")
-                self.engine.restore(of, self.saved[body["path"]])
+                kept = self.saved[body["path"]]
+                self.engine.restore(of, kept, optimizer=bool(body.get("optimizer")))
                 return {"type": what}
             case "unload_model":
                 del self.models[model]

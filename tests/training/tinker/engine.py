@@ -74,12 +74,13 @@ class PeftEngine:
         weights = [weight.detach().clone() for weight in model.made["weights"]]
         return weights, copy.deepcopy(model.made["adam"].state_dict())
 
-    def restore(self, model: Any, state: Any) -> None:
+    def restore(self, model: Any, state: Any, *, optimizer: bool) -> None:
         weights, adam = copy.deepcopy(state)
         with torch.no_grad():
             for own, kept in zip(model.made["weights"], weights, strict=True):
                 own.copy_(kept)
-        model.made["adam"].load_state_dict(adam)
+        if optimizer:
+            model.made["adam"].load_state_dict(adam)
 
     def export(self, model: Any, directory: Path, wrong: str = "") -> None:
         model.save_pretrained(str(directory))
