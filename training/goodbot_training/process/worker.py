@@ -125,7 +125,7 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
         if raw.get("background") is True:
             priority.stand_back()
         backend = make_backend(factory)
-        if isinstance(backend, ComputesElsewhere) and "remote" in raw:
+        if work is run_round and "remote" in raw and isinstance(backend, ComputesElsewhere):
             backend.connect(Asking(lines.emit, stdin), as_mapping(raw["remote"], "remote"))
         work(job, backend, lines.emit)
     except Exception as error:

@@ -12,7 +12,7 @@ from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.cli.doctor.checks import failed, short
 from goodbot.inference.servers import choice
-from goodbot.learning.training import anchors
+from goodbot.learning.training import anchors, remote
 from goodbot.learning.training.settings import with_objective
 
 
@@ -32,6 +32,7 @@ def _training(examined: Examined) -> Check | None:
         spec = choose_backend(examined.plugins.backends(), wanted, where)
         own = with_objective(settings, examined.plugins.objectives(), spec)
         own.training_settings(spec.settings)
+        remote.allowed(settings, spec)
     except MissingExtraError:
         return None  # the backend's line says it
     except GoodbotError as error:
