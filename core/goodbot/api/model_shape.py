@@ -176,7 +176,7 @@ _SAME_IN_MLX = {"mistral": "llama"}
 
 def _known_types(backend: str) -> set[str] | None:
     """The architectures that the installed framework brings, without importing it."""
-    package = {"mlx": "mlx_lm", "torch": "transformers"}.get(backend)
+    package = {"mlx": "mlx_lm", "torch": "transformers", "tinker": "transformers"}.get(backend)
     spec = find_spec(package) if package else None
     if spec is None or not spec.submodule_search_locations:
         return None
