@@ -28,7 +28,7 @@ class UnansweredError(GoodbotError):
         super().__init__(why)
 
 
-class Ask(Protocol):
+class AskServer(Protocol):
     """One question to the server."""
 
     def __call__(
@@ -42,6 +42,6 @@ class Ask(Protocol):
 class ComputesElsewhere(Protocol):
     """A backend whose steps a server computes (`goodbot.api.backend.BackendSpec.remote`)."""
 
-    def connect(self, ask: Ask, remote: Mapping[str, Any]) -> None:
+    def connect(self, ask: AskServer, remote: Mapping[str, Any]) -> None:
         """Take who is asked, and the job's `remote`. One that is never called computes here: for a plan."""
         ...

@@ -21,7 +21,7 @@ class Asking:
     def __call__(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, file: BinaryIO | None = None
     ) -> RemoteReply:
-        """See `goodbot_training.backends.asking.Ask`."""
+        """See `goodbot_training.backends.asking.AskServer`."""
         self._asked += 1
         question = {"method": method, "path": path, "body": body, "file": file is not None}
         self._emit({"event": "ask", "id": self._asked, **question})

@@ -19,7 +19,7 @@ from goodbot.api.manners import parsed, said, short
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import TrainingError
 
-from goodbot_training.backends.asking import Ask, RemoteReply, UnansweredError
+from goodbot_training.backends.asking import AskServer, RemoteReply, UnansweredError
 
 Row = Sequence[float]
 
@@ -48,7 +48,7 @@ class TinkerClient:
 
     def __init__(
         self,
-        ask: Ask,
+        ask: AskServer,
         remote: Mapping[str, Any],
         *,
         sleep: Callable[[float], None] = _sleep,
@@ -99,7 +99,8 @@ class TinkerClient:
             times = (_length(turn) - 1) * len(turns) if self._mean else 1
             before = len(turn.prompt) - 1
             advantages = [0.0] * before + [-times * float(one) for one in slope[: len(turn.response)]]
-            data.append(_datum(turn, {"logprobs": [*known], "advantages": advantages}))
+            known = [one if math.isfinite(one) else 0.0 for one in known]  # of a prompt, where A is 0
+            data.append(_datum(turn, {"logprobs": known, "advantages": advantages}))
         self._step_of(
             "forward_backward", {"forward_backward_input": {"data": data, "loss_fn": "importance_sampling"}}
         )

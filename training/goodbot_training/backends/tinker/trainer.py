@@ -31,7 +31,7 @@ from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, Trai
 from goodbot.base.errors import AdapterError, TrainingError
 
 from goodbot_training.backends.adapters import fit, read_adapter
-from goodbot_training.backends.asking import Ask
+from goodbot_training.backends.asking import AskServer
 from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.tinker import kept
 from goodbot_training.backends.tinker.archive import unpack
@@ -56,7 +56,7 @@ class TinkerBackend(TorchBackend):
     _seen = False
     """Whether the server's model was laid beside the one here."""
 
-    def connect(self, ask: Ask, remote: Mapping[str, Any]) -> None:
+    def connect(self, ask: AskServer, remote: Mapping[str, Any]) -> None:
         """See `goodbot_training.backends.asking.ComputesElsewhere`."""
         self._server = TinkerClient(ask, remote)
 
