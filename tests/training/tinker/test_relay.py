@@ -91,7 +91,10 @@ async def test_a_child_asks_by_the_protocol_or_not_at_all(asked: dict[str, Any])
 
     async with serving(answer) as url:
         [said] = await lines(Remote(config=RemoteConfig(), url=url), **asked)
-    assert said == {"error": "the trainer asks for something that is no part of the protocol"}
+    assert said == {
+        "error": "the trainer asks for something that is no part of the protocol",
+        "forbidden": True,
+    }
     assert heard == []
 
 

@@ -22,9 +22,11 @@ class RemoteReply:
 class UnansweredError(GoodbotError):
     """No whole answer came; why, as a clause."""
 
-    def __init__(self, why: str, *, unsent: bool = False) -> None:
+    def __init__(self, why: str, *, unsent: bool = False, forbidden: bool = False) -> None:
         self.unsent = unsent
         """Whether the server cannot have got the question."""
+        self.forbidden = forbidden
+        """Whether goodbot does not ask that, however often it is told to."""
         super().__init__(why)
 
 

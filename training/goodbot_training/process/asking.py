@@ -32,7 +32,8 @@ class Asking:
             if "part" in told and file is not None:
                 file.write(base64.b64decode(told["part"]))
             elif "error" in told:
-                raise UnansweredError(str(told["error"]), unsent=told.get("unsent") is True)
+                flags = {name: told.get(name) is True for name in ("unsent", "forbidden")}
+                raise UnansweredError(str(told["error"]), **flags)
             else:
                 return RemoteReply(
                     status=int(told["status"]),

@@ -38,6 +38,10 @@ _LARGEST = 64 << 20
 _PART = 1 << 20
 
 
+class _ForbiddenError(ServerError):
+    """Asking again would not help: we do not do that."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Remote:
     """A server that an owner has named, and what it is asked."""
@@ -64,7 +68,7 @@ class Remote:
             async for line in self._lines(asked):
                 yield line
         except ServerError as error:
-            yield {"error": str(error)}
+            yield {"error": str(error), "forbidden": isinstance(error, _ForbiddenError)}
         except TimeoutError:
             yield {"error": f"{self.host} did not answer within {_SILENT_SECONDS / 60:g} minutes"}
         except aiohttp.ClientConnectorError:
@@ -75,7 +79,7 @@ class Remote:
     async def _lines(self, asked: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         method, path, file = asked.get("method"), asked.get("path"), bool(asked.get("file"))
         if method not in ("GET", "POST") or not isinstance(path, str) or not _is_path(path):
-            raise ServerError("the trainer asks for something that is no part of the protocol")
+            raise _ForbiddenError("the trainer asks for something that is no part of the protocol")
         where, headers = self.url + path, self._headers()
         async with _asked(method, where, headers, asked.get("body")) as response:
             moved = response.headers.get("Location", "") if response.status // 100 == 3 else ""
@@ -92,7 +96,7 @@ class Remote:
         if not (key := self.key.reveal()):
             return {}
         if not key.isascii() or not key.isprintable():
-            raise ServerError(f"{KEY} is no key: it has signs that no header may have")
+            raise _ForbiddenError(f"{KEY} is no key: it has signs that no header may have")
         return {"X-API-Key": key, "Authorization": f"Bearer {key}"}
 
     def _elsewhere(self, place: str) -> str:
@@ -101,7 +105,7 @@ class Remote:
         host = (parts.hostname or "")[:80]
         named = parts.scheme == "https" and host in self.config.hosts
         if not (named or _origin(place) == _origin(self.url)):
-            raise ServerError(
+            raise _ForbiddenError(
                 f"{self.host} has put the adapter on {host or 'no machine'}: if goodbot may get it there, "
                 f"name that machine in hosts of [{SECTION}], too"
             )
@@ -180,7 +184,7 @@ async def _told(response: aiohttp.ClientResponse, *, file: bool) -> AsyncGenerat
     async for part in response.content.iter_chunked(_PART):
         size += len(part)
         if size > largest:
-            raise ServerError("the server does not come to an end with its answer")
+            raise _ForbiddenError("the server does not come to an end with its answer")
         if file and response.status == 200:
             yield {"part": base64.b64encode(part).decode()}
         else:

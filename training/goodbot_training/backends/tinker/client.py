@@ -207,8 +207,9 @@ class TinkerClient:
                 reply = self._ask(method, path, body, file)
             except UnansweredError as error:
                 why = str(error)
-                if not (pure or error.unsent):
-                    raise TrainingError(f"{why}.", kind="died") from error
+                if error.forbidden or not (pure or error.unsent):
+                    kind = "error" if error.forbidden else "died"
+                    raise TrainingError(f"{why}.", kind=kind) from error
             busy = reply.status in _NOT_BEGUN or (pure and reply.status >= 500)
             if not (busy or why):
                 return reply
