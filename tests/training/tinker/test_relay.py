@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -131,8 +132,6 @@ async def test_a_file_comes_in_parts_and_nobody_there_is_a_sentence(unused_tcp_p
         told = await lines(Remote(config=RemoteConfig(), url=url), file=True)
     assert len(told) > 2
     pipe, sent = io.BytesIO(), list[dict[str, Any]]()
-    import json
-
     stdin = io.BytesIO(b"".join(json.dumps({**line, "id": 1}).encode() + b"\n" for line in told))
     reply = Asking(sent.append, stdin)("GET", "/api/v1/a", None, pipe)
     assert (reply.status, pipe.getvalue()) == (200, b"ab" * (1 << 20))
