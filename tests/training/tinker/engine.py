@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,10 @@ class PeftEngine:
     def create(self, rank: int, seed: int) -> Any:
         torch.manual_seed(seed)
         base = AutoModelForCausalLM.from_pretrained(str(self._directory), dtype=torch.float32)
-        model: Any = get_peft_model(base, LoraConfig(r=rank, lora_alpha=ALPHA, target_modules="all-linear"))
+        lora = LoraConfig(r=rank, lora_alpha=ALPHA, target_modules="all-linear")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by an old name
+            model: Any = get_peft_model(base, lora)
         model.eval()
         weights = [weight for weight in model.parameters() if weight.requires_grad]
         model.made = {"weights": weights, "adam": torch.optim.AdamW(weights, lr=0.0), "rows": 0}

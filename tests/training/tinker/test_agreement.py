@@ -40,7 +40,7 @@ def furthest(one: Path, other: Path) -> float:
 
 
 @pytest.mark.parametrize("mean", [False, True])
-@pytest.mark.parametrize("objective", ["tapered", "filter", "scale", "kto"])
+@pytest.mark.parametrize("objective", ["tapered", "filter", "scale", "reinforce"])
 async def test_loss_curve_and_adapter_agree(
     objective: str, mean: bool, random_model: Path, tmp_path: Path
 ) -> None:

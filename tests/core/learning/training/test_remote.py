@@ -78,7 +78,7 @@ async def test_what_it_would_cost_is_told_beforehand(tmp_path: Path) -> None:
             assert told["price"] == pytest.approx(3.0 * told["tokens"] / 1e6, rel=0.05)
             assert (
                 f"127.0.0.1 gets the questions and rated answers: about {told['tokens']} tokens to read, "
-                "and as many to train on. By its prices in the config that costs about 0.000"
+                "and as many to train on. By the prices in the config that costs about 0.000"
             ) in result.text
     async with open_bot(tmp_path / "free", **elsewhere(RemoteConfig(url=HERE.url))) as bot:
         await bot.rated(8)

@@ -13,6 +13,9 @@ term to the base, words and plugins' losses. That holds
 * for AdamW with one rate and clipping by `grad_clip_norm`, where the server knows that word (SkyRL's does
   not, and clips nothing). A part of the rate for attention, and damping, are refused by the settings.
 
+* for a loss that adds up over answers, as it is here; one that compares answers with the mean of their pass
+  (`kto`, `bco`) sees the whole batch as one.
+
 What comes back is believed only as far as it can be seen: before the first step the server's log-probs must
 be those of the model here, and after the last those of the adapter that it has handed over.
 """
