@@ -36,7 +36,8 @@ SETTINGS |= {"attention_rate": 1.0, "damping": 0.0}
 
 def remote(server: FakeTinker, *, key: str = KEY, **changes: Any) -> Remote:
     """As an owner has allowed it."""
-    config = RemoteConfig(url=server.url, **{"model": server.base, **changes})
+    given: dict[str, Any] = {"model": server.base, **changes}
+    config = RemoteConfig(url=server.url, **given)
     return Remote(config=config, url=server.url, key=Secrets(("KEY",), {"KEY": key}).get("KEY"))
 
 

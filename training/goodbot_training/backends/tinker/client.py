@@ -110,7 +110,7 @@ class TinkerClient:
         adam: dict[str, float] = {"learning_rate": rate, "beta1": 0.9, "beta2": 0.999, "eps": epsilon}
         adam |= {"weight_decay": decay, "grad_clip_norm": clip}
         metrics = self._step_of("optim_step", {"adam_params": adam}).get("metrics")
-        told = cast("Mapping[str, Any]", metrics) if isinstance(metrics, Mapping) else {}
+        told: Mapping[str, Any] = cast("Any", metrics) if isinstance(metrics, Mapping) else {}
         norms = [value for name, value in told.items() if name.endswith(("grad_norm", "grad_norm:mean"))]
         return next((float(one) for one in norms if isinstance(one, int | float)), None)
 
@@ -198,6 +198,7 @@ class TinkerClient:
         file: BinaryIO | None = None,
     ) -> RemoteReply:
         """The answer, asked for again while the server is busy. Raises TrainingError."""
+        reply, why = RemoteReply(status=0), ""
         for tries in range(1, _TRIES + 1):
             if file is not None:
                 file.seek(0)

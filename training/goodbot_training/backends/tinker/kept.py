@@ -29,7 +29,7 @@ def marked(directory: Path, host: str) -> str:
         found: Any = json.loads((directory / CONFIG_FILE).read_bytes()).get(_KEY)
     except (OSError, ValueError, AttributeError):
         return ""
-    known = cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+    known: Mapping[str, Any] = cast("Any", found) if isinstance(found, Mapping) else {}
     return str(known.get("weights", "")) if known.get("host") == host else ""
 
 

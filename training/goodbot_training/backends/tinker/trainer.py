@@ -66,9 +66,9 @@ class TinkerBackend(TorchBackend):
     def load_adapter(self, directory: Path | None) -> None:
         """Replace the adapter here, and remember where the server keeps it. Raises AdapterError."""
         super().load_adapter(directory)
-        self._fresh = directory is None
-        known = directory is not None and self._server is not None
-        self._weights = kept.marked(directory, self._server.host) if known else ""
+        self._fresh, self._weights = directory is None, ""
+        if directory is not None and self._server is not None:
+            self._weights = kept.marked(directory, self._server.host)
 
     def save_adapter(self, directory: Path) -> None:
         """Write the adapter in PEFT's layout, with where its server keeps it."""
