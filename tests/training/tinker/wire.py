@@ -29,9 +29,18 @@ from goodbot_training.round.run import run_round  # noqa: E402
 
 KEY = "tml-for-tests-only"
 HOST = "127.0.0.1"
-SETTINGS: dict[str, Any] = {"steps": 6, "rank": 4, "gate_anchors": 0, "gate_max_tokens": 4, "slice_steps": 1}
-SETTINGS |= {"strength": 1.0, "contested_strength": 1.0, "gate_retry": 0.0}
-SETTINGS |= {"attention_rate": 1.0, "damping": 0.0}
+SETTINGS: dict[str, Any] = {
+    "steps": 6,
+    "rank": 4,
+    "slice_steps": 1,
+    "gate_anchors": 0,
+    "gate_max_tokens": 4,
+    "strength": 1.0,
+    "contested_strength": 1.0,
+    "gate_retry": 0.0,
+    "attention_rate": 1.0,
+    "damping": 0.0,
+}
 
 
 def remote(server: FakeTinker, *, key: str = KEY, **changes: Any) -> Remote:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 
 from goodbot.api.manners import parsed, said, short
 from goodbot.api.sampler import TokenizedTurn
+from goodbot.base.clock import growing
 from goodbot.base.errors import TrainingError
 
 from goodbot_training.backends.asking import AskServer, RemoteReply, UnansweredError
@@ -167,7 +168,7 @@ class TinkerClient:
         wanted = made.get("request_id")
         if not isinstance(wanted, str | int):
             raise self._foreign()
-        until, pause = time.monotonic() + self._patience, _POLLS[0]
+        until, looks = time.monotonic() + self._patience, 0
         while True:
             reply = self._patiently("POST", f"{_API}retrieve_future", {"request_id": str(wanted)}, pure=True)
             found = parsed(reply.text)
@@ -179,8 +180,8 @@ class TinkerClient:
                 raise self._refused(reply)
             if time.monotonic() >= until:
                 raise self._lost(f"has not come to a result of {what} in {self._patience / 60:g} minutes")
-            self._sleep(pause)
-            pause = min(2 * pause, _POLLS[1])
+            self._sleep(growing(looks, first=_POLLS[0], most=_POLLS[1]))
+            looks += 1
 
     def _post(self, what: str, body: Mapping[str, Any], *, pure: bool = False) -> Mapping[str, Any]:
         reply = self._patiently("POST", _API + what, body, pure=pure)
@@ -225,7 +226,7 @@ class TinkerClient:
         try:
             told = float(reply.retry_after)
         except ValueError:
-            return min(2.0 ** (tries - 1), _LONGEST_WAIT)
+            return growing(tries - 1, most=_LONGEST_WAIT)
         if not 0 <= told <= _LONGEST_WAIT:
             minutes = f"{told / 60:.0f} minutes" if math.isfinite(told) else "a while"
             raise TrainingError(f"{self.host} is busy, and asks to come back in {minutes}.")
