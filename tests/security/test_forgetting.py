@@ -702,34 +702,39 @@ async def test_s6_what_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: py
         assert f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied." in said
 
 
-async def test_s6_files_of_a_version_that_is_being_published_go_too(
+async def test_p13_a_stranger_who_has_asked_to_join_is_forgotten_at_no_cost_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forgotten between the files and their row, nobody knew of them until the next start."""
-    there, go_on = threading.Event(), threading.Event()
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        file, times, cards = exported_before(tmp_path), counted(bot, monkeypatch), list[str]()
+        tell = bot.app.dispatcher.requests._tell
 
-    def slowly(*of: Any) -> Any:
-        made = publishing(*of)
-        there.set()
-        go_on.wait()
-        return made
+        async def telling(notice: Any, still: Any) -> None:
+            cards.append(notice.person)
+            await tell(notice, still)
 
-    publishing = going_live.publish
-    monkeypatch.setattr(going_live, "publish", slowly)
-    async with open_bot(tmp_path) as bot:
-        await bot.command("share", "on", user="ada")
-        await bot.react(await bot.say("Hello?", user="ada"), "👍")
-        await bot.rated(8)
-        await bot.start_training()
-        bot.fake.set(train="ok")
-        bot.fake.go()
-        await until(there.is_set)
-        assert "cannot be undone" in await bot.command("forget", "me", user="ada")
-        forgetting_them = asyncio.create_task(bot.command("forget", "me yes", user="ada"))
-        await until(lambda: bot.app.scheduler._stops)
-        go_on.set()
-        await forgetting_them
-        await bot.settle()
-        known = {row.directory for row in await bot.app.registry.rows()}
-        left = {path.name for path in bot.app.registry.root.iterdir() if path.is_dir()}
-        assert left <= known
+        monkeypatch.setattr(bot.app.dispatcher.requests, "_tell", telling)
+        for _ in range(2):
+            assert "private" in (await bot.say("hello", user="mallory77")).text
+            assert await rows(bot.store, "SELECT 1 FROM join_requests WHERE person = 'loopback:mallory77'")
+            assert "request to talk to me is deleted" in await forget(bot, "mallory77")
+            for table in ("join_requests", "told", "inbox", "switches"):
+                kept = await rows(bot.store, f"SELECT * FROM {table}")
+                assert not [row for row in kept if "mallory" in str(row)]
+        await until(lambda: cards)
+        assert cards == ["loopback:owner"], "it takes no card from other strangers"
+        assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE))
+        assert (times, file.exists()) == ([], True)
+        await bot.say("hello", user="mallory77")
+        asked = [await bot.command("forget", "me", user="mallory77") for _ in range(4)]
+        assert [bool(told) for told in asked] == [True, False, False, False], (
+            "who asks all day costs no space"
+        )
+
+
+async def test_p13_who_was_refused_is_not_asked_about_again(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        await bot.say("hello", user="mallory77")
+        await bot.command("people", "refuse loopback:mallory77")
+        assert "deleted" not in await bot.command("forget", "me", user="mallory77")
+        assert (await bot.say("hello", user="mallory77")).text == ""

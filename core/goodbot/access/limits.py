@@ -17,7 +17,7 @@ from goodbot.config import ServingConfig
 RESERVE = 500_000_000
 """Bytes of the disk that are left to ratings: with less, no answers of other programs are kept."""
 CODES_ANSWERED = 5
-"""Wrong pairing codes of one person, within an hour, that are answered; more meet silence."""
+"""Of a stranger's wrong pairing codes and `forget me`, so many an hour are answered; more meet silence."""
 TOO_MANY = "too_many"
 """The code of what somebody is told who has rated and commanded too often."""
 AT_WORK = "at_work"

@@ -37,12 +37,14 @@ class JoinRequests:
         self._tell = tell
         self._clock = clock
         self._limit = RateLimit(_MOST, clock, _DAY)
+        self._each = RateLimit(1, clock, _DAY)
+        """Who asks, is forgotten and asks again takes no card from others."""
 
     async def ask(self, event: Event, receipt: Receipt) -> None:
         """Ask all owners, where `receipt` is what a stranger is told."""
         if not any(reason.code == STRANGER for reason in receipt.reasons):
             return
-        if self._limit.allow(""):
+        if self._each.allow(person(event.user)) and self._limit.allow(""):
             for notice in self._cards(event.user):
                 await self._tell(notice, self._still(notice, event.user))
 

@@ -21,7 +21,7 @@ from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.config.layout import beside
 from goodbot.learning.adapters.erasure import delete_replaced
-from goodbot.store import exporting, forgetting, inbox, people, settings
+from goodbot.store import exporting, forgetting, inbox, joining, people, settings
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -76,7 +76,24 @@ async def forget(call: Call) -> Result:
             label=say("button_forget", call.user.language),
             personal=True,
         )
+    stranger = word == "me" and not s.authorization.may(call.user, Grant.TALK)
+    if stranger and not await s.store.read(lambda db: forgetting.knows(db, who)):
+        return await _forget_request(call, who)
     return await _forget(call, who)
+
+
+async def _forget_request(call: Call, who: str) -> Result:
+    """Of who has only asked to talk: nothing has learnt from them, and no file holds them."""
+    s, (name_, _, id_) = call.services, who.partition(":")
+    if (connector := s.connectors.running.get(name_)) is not None:
+        await connector.forget(id_)  # first: where it cannot, they may ask again
+
+    async def operation(db: aiosqlite.Connection) -> None:
+        await joining.forget(db, who)
+        await inbox.forget_told(db, who)
+
+    await s.store.write(operation)
+    return Result(text=say("forgot_request", call.user.language))
 
 
 async def _question(call: Call, who: str, word: str, *, owner: bool) -> str:

@@ -24,7 +24,7 @@ from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.late import LateCommands, key_of
-from goodbot.store import channels, forgetting, inbox
+from goodbot.store import channels, forgetting, inbox, joining
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -234,7 +234,7 @@ class CommandRunner:
         talks = await self._may_talk(event)
         if talks and grant <= Grant.TALK:
             return
-        if own and await store.read(lambda db: forgetting.knows(db, person(event.user))):
+        if own and await self._has_own(event):
             return
         if talks or authorization.may(event.user, Grant.TALK):  # named, where the bot is off
             told = strangers.who_teaches
@@ -243,6 +243,16 @@ class CommandRunner:
             now = self._services.clock.now()
             raise DeniedError(await store.write(lambda db: strangers.who_talks(db, event.user, now)))
         raise DeniedError
+
+    async def _has_own(self, event: CommandEvent) -> bool:
+        """Whether anything of this person's is stored; a stranger may ask so often only."""
+        store, who = self._services.store, person(event.user)
+        if await store.read(lambda db: forgetting.knows(db, who)):
+            return True
+        if event.args.split() not in (["me"], ["me", "yes"]):
+            return False
+        asked = await store.read(lambda db: joining.remembers(db, who))
+        return asked and self._services.quotas.codes.allow(who)  # an answer to each takes space
 
 
 async def _refuse(error: UsageError) -> Result:

@@ -106,6 +106,15 @@ async def forget_receipts(db: aiosqlite.Connection) -> None:
     await db.execute("UPDATE inbox SET receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')")
 
 
+async def forget_told(db: aiosqlite.Connection, person: str) -> None:
+    """As `forget_receipts`, of those that name a person: what a stranger was told."""
+    await db.execute(
+        "UPDATE inbox SET receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')"
+        " WHERE instr(receipt, json_quote(?)) > 0",
+        (person,),
+    )
+
+
 async def cursor(db: aiosqlite.Connection, connector: str) -> str | None:
     """The connector's last committed cursor."""
     return await value(db, "SELECT cursor FROM cursors WHERE connector = ?", (connector,))

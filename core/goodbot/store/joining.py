@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store.query import fetch, records
+from goodbot.store.query import fetch, records, value
 
 _KEPT = 200
 """The newest; strangers are without number."""
 _SECONDS = 30 * 86400.0
+_NOTED = (
+    "SELECT person FROM told WHERE (substr(person, 1, length(:who) + 6) = 'asks ' || :who || ' '"
+    " OR person IN (:who, 'before ' || :who, 'rate ' || :who,"
+    " 'before rate ' || :who, 'owners ' || :who, 'before owners ' || :who))"
+    " AND NOT EXISTS (SELECT 1 FROM told n WHERE n.person = 'refused ' || :who)"
+)
+"""The notes of what a stranger was told once (`access.strangers`), and of the owners who were asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +50,19 @@ async def asked(db: aiosqlite.Connection) -> list[JoinRequest]:
 async def decided(db: aiosqlite.Connection, person: str) -> None:
     """An owner has said what somebody may."""
     await db.execute("DELETE FROM join_requests WHERE person = ?", (person,))
+
+
+async def remembers(db: aiosqlite.Connection, person: str) -> bool:
+    """Whether there is a request of a stranger's, or a note of what they were told, for them to delete."""
+    query = f"SELECT EXISTS (SELECT 1 FROM join_requests WHERE person = :who) OR EXISTS ({_NOTED})"  # noqa: S608
+    return bool(await value(db, query, {"who": person}))
+
+
+async def forget(db: aiosqlite.Connection, person: str) -> None:
+    """Delete both. What is overwritten as it is deleted needs no rewriting of the database: strangers
+    are without number, and none of them may have that done. That an owner has refused them stays."""
+    await db.execute("DELETE FROM join_requests WHERE person = ?", (person,))
+    await db.execute(f"DELETE FROM told WHERE person IN (SELECT person FROM ({_NOTED}))", {"who": person})  # noqa: S608
 
 
 async def expire(db: aiosqlite.Connection, now: float) -> None:
