@@ -58,6 +58,16 @@ class Admission:
         enabled = shared and await channels.enabled(db, event.channel)
         return self._authorization.may_talk(event.user, event.channel, enabled=enabled)
 
+    async def still(self, db: aiosqlite.Connection, event: Event) -> bool:
+        """Whether what was let in may be answered when its turn comes: a channel may be off by then.
+
+        At a start it is not known yet who is in a platform's groups: what came before stays let in.
+        """
+        if self._authorization.waits_for_groups(event.user.connector):
+            return event.channel.kind is not ChannelKind.SHARED or await self.may_talk(db, event)
+        rates = isinstance(event, MessageEvent) or self._authorization.may_rate(event.user)
+        return rates and await self.may_talk(db, event)
+
     def too_much(self, event: Event, size: int, *, counts: bool = True) -> Reason | None:
         """Why so many bytes of this person's are not kept; owners' always are. `counts`: as in `Quotas`."""
         owns = self._authorization.may(event.user, Grant.ADMINISTER)

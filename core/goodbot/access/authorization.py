@@ -83,6 +83,11 @@ class Authorization:
         members, until = self._groups.get((connector, group), (frozenset[str](), 0.0))
         return members if self._clock.monotonic() < until else frozenset()
 
+    def waits_for_groups(self, connector: str) -> bool:
+        """Whether a platform has not told yet who is in one of its groups."""
+        grants = self._config.get(connector)
+        return grants is not None and any((connector, one) not in self._groups for one in grants.rater_groups)
+
     def may_talk(self, user: UserRef, channel: ChannelRef, *, enabled: bool) -> bool:
         """Whether the bot answers this person here; `enabled`: an owner switched the channel on."""
         if user.is_bot or channel.kind is ChannelKind.ENCRYPTED:

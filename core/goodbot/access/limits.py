@@ -22,6 +22,8 @@ TOO_MANY = "too_many"
 """The code of what somebody is told who has rated and commanded too often."""
 AT_WORK = "at_work"
 """The code of what somebody is told of whom too much is under way at once."""
+BUSY = "busy"
+"""The code of what is told where too much of a crowd is under way at once."""
 PEOPLE_AT_ONCE = 10
 """A program that speaks for many people may say so many times as much as one person."""
 _MEGABYTE = 1_000_000

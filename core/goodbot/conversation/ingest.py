@@ -171,6 +171,8 @@ class Dispatcher:
             work = sanitize.to_do(event, receipt)
             open_ = open_ and closed is None
             await inbox.insert(db, work, closed or receipt, self._clock.now(), open_=open_)
+        if receipt.outcome is Outcome.ACCEPTED:
+            self._under_way.takes(event)
         return receipt
 
     def _follow_capture(self, captured: Captured) -> None:
@@ -209,7 +211,6 @@ class Dispatcher:
         self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
-        self._under_way.begins(event)
         if sanitize.is_command(event):
             rated = sanitize.is_rating_command(event)
             (self._rated if rated else self._commands).put_nowait(event)
@@ -277,6 +278,7 @@ class Dispatcher:
             if event in self._late:
                 self._spawn(self._then.put_back(event), "answer")
             else:
+                self._under_way.begins(event)
                 self._start(event)
 
     async def drain(self, seconds: float) -> None:

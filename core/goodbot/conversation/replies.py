@@ -9,6 +9,8 @@ import logging
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+import aiosqlite
+
 from goodbot.access.authorization import person
 from goodbot.api import actions
 from goodbot.api.events import (
@@ -38,13 +40,19 @@ from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
 
+StillAllowed = Callable[[aiosqlite.Connection, Event], Awaitable[bool]]
+
 
 class Answers:
     """Answers one at a time in each conversation, in their order."""
 
-    def __init__(self, core: Core, *, generator: Generator, connectors: Connectors, notes: Notes) -> None:
+    def __init__(
+        self, core: Core, *, generator: Generator, connectors: Connectors, notes: Notes, still: StillAllowed
+    ) -> None:
+        """`still`: whether what was let in may be answered now that its turn has come."""
         self._store, self._config, self._notes = core.store, core.config.serving, notes
         self._generator, self._connectors = generator, connectors
+        self._still = still
         self._plugins, self._clock = core.plugins, core.clock
         self._copies = Copies(core, generator=generator, connectors=connectors)
         self._room = Room.of(shape(core.model.path), core.config.serving)
@@ -100,6 +108,9 @@ class Answers:
 
     async def _message(self, event: MessageEvent) -> Reason | None:
         """Why there is no answer; None: it was sent."""
+        if not await self._store.read(lambda db: self._still(db, event)):
+            await self._generator.close(event)  # where the bot is off it is silent
+            return because("not_any_more")
         stream = self._connectors.running[event.channel.connector].stream(event.channel, event.message_id)
         stream.language = event.user.language
 
@@ -153,6 +164,8 @@ class Answers:
         async with _unbroken(back):
             if turn is None and late:
                 return await back(because("late"))
+            if turn is None and not await self._store.read(lambda db: self._still(db, event)):
+                return await back(because("not_any_more"))
             if turn is not None:
                 await self._generator.sending_again(turn.id, shown[0].id)
             else:

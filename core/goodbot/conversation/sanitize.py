@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from goodbot.access.limits import AT_WORK, TOO_MANY
+from goodbot.access.limits import AT_WORK, BUSY, TOO_MANY
 from goodbot.api import actions
 from goodbot.api.commands import rates
 from goodbot.api.events import (
@@ -105,7 +105,7 @@ def to_do(event: Event, receipt: Receipt) -> Event:
 
 def is_one_too_many(receipt: Receipt) -> bool:
     """Whether it was refused since there were so many before: of those nothing is kept."""
-    return any(reason.code in (AT_WORK, TOO_MANY) for reason in receipt.reasons)
+    return any(reason.code in (AT_WORK, BUSY, TOO_MANY) for reason in receipt.reasons)
 
 
 def is_command(event: Event) -> bool:

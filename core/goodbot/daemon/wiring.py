@@ -189,7 +189,7 @@ def _dispatcher(
         rated=base.scheduler.wake,
         version_for=base.canary.version_for,
     )
-    answers = Answers(base, generator=generator, connectors=connectors, notes=notes)
+    answers = Answers(base, generator=generator, connectors=connectors, notes=notes, still=admission.still)
     capturing = Capturing(
         authorization=base.authorization,
         admission=admission,
