@@ -151,7 +151,10 @@ async def test_odd_codes_are_told(tmp_path: Path, args: str) -> None:
 async def test_ones_own_code_links_nothing_and_a_channel_is_no_place_for_it(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         code = (await bot.command("link")).split()[0]
-        assert "private chat" in await bot.command("link", code, user="rater", channel="#room")
+        assert "in private" in await bot.command("link", code, user="rater", channel="#room")
+        assert "no code that holds" in await bot.command("link", code, user="rater"), "others have read it"
+        assert "private chat" in await bot.command("link", user="rater", channel="#room")
+        code = (await bot.command("link")).split()[0]
         assert "*other* account" in await bot.command("link", code)
         assert await bot.command("link", user="stranger") != ""
         assert await rows(bot.store, "SELECT * FROM links") == []

@@ -225,13 +225,12 @@ async def test_it_holds_for_an_hour(tmp_path: Path) -> None:
         assert (await send(bot, second))[1].outcome is Outcome.PAIRED
 
 
-async def test_in_a_shared_channel_a_code_is_nothing(tmp_path: Path) -> None:
-    """Others have read it there, so it must not work; and a crowd must not lock it."""
+async def test_in_a_shared_channel_a_wrong_code_is_nothing(tmp_path: Path) -> None:
+    """A crowd must not lock it."""
     async with open_bot(tmp_path) as bot:
         right = await code(bot)
         for wrong in WRONG:
             await send(bot, wrong, channel="#room")
-        assert (await send(bot, right, channel="#room"))[1].outcome is Outcome.DENIED
         assert level(bot) is Grant.NONE
         assert (await send(bot, right))[1].outcome is Outcome.PAIRED
 
@@ -275,3 +274,49 @@ def test_a_code_is_made_of_characters_that_nobody_mixes_up() -> None:
         assert one_time.read(fresh) == fresh
         assert not fresh.isalpha()
         assert not fresh.isdecimal()
+
+
+@pytest.mark.parametrize("words", ["{}", "my code is {}, is that right?", "`{}`", "(lower {})"])
+async def test_p11_a_code_that_others_read_ends_and_is_stored_nowhere(tmp_path: Path, words: str) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#room")
+        right = await code(bot)
+        text = words.format(right.lower().replace("-", " ") if "lower" in words else right)
+        event, receipt = await send(bot, text, "lurker", "#room")
+        assert (receipt.outcome, receipt.turn) == (Outcome.DENIED, "")
+        assert "goodbot pair loopback" in receipt.text
+        assert (await send(bot, right))[1].outcome is Outcome.DENIED, "whoever copies it owns nothing"
+        assert level(bot) is Grant.NONE
+        assert await rows(bot.store, "SELECT 1 FROM turns") == []
+        assert await rows(bot.store, "SELECT 1 FROM inbox WHERE instr(receipt || payload, ?)", (right,)) == []
+        [again] = await bot.chat.host.submit([event])
+        assert (again.duplicate, again.text) == (True, receipt.text)
+
+
+async def test_p11_so_does_a_code_that_links_and_one_in_a_command(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#room")
+        link = (await bot.command("link", user="owner")).split()[0]
+        _, receipt = await send(bot, f"here: {link}", "owner", "#room")
+        assert "/rl link" in receipt.text
+        await bot.command("link", link, user="rater")
+        assert await links(bot) == []
+        right = await code(bot)
+        [receipt] = await bot.chat.host.submit(
+            [bot.chat.typed("start", right, user="owner", channel="#room")]
+        )
+        assert "goodbot pair loopback" in receipt.text
+        assert (await send(bot, right))[1].outcome is Outcome.DENIED
+
+
+async def test_p11_what_is_no_open_code_is_answered_and_ends_none(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.command("enable", channel="#room")
+        right = await code(bot)
+        for wrong in ("AAAA2222", "room 101b is where", "see you at 5"):
+            assert (await send(bot, wrong, "rater", "#room"))[1].outcome is Outcome.ACCEPTED
+        assert (await send(bot, right))[1].outcome is Outcome.PAIRED
+
+
+async def links(bot: Bot) -> list[Any]:
+    return await rows(bot.store, "SELECT * FROM links WHERE person = 'loopback:rater'")

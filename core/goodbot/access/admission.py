@@ -46,6 +46,8 @@ class Admission:
 
     async def decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:
         """The receipt of a new event that is no rating; ACCEPTED is what is done after the commit."""
+        if (seen := await self._seen_code(db, event)) is not None:
+            return seen
         if isinstance(event, MessageEvent):
             return await self._pair(db, event) or await self._message(db, event)
         if isinstance(event, PressEvent) and not actions.is_command(event):
@@ -132,6 +134,17 @@ class Admission:
         if not await pairing.pair(db, event.user, event.text, self._clock.now(), counts=counts):
             return None
         return event.receipt(Outcome.PAIRED, because("paired"))
+
+    async def _seen_code(self, db: aiosqlite.Connection, event: Event) -> Receipt | None:
+        """Of a code that others read: it ends, nothing of it is stored, and whoever sent it makes another."""
+        if event.channel.kind is not ChannelKind.SHARED or not isinstance(event, MessageEvent | CommandEvent):
+            return None
+        text = event.text if isinstance(event, MessageEvent) else event.args
+        purpose = await pairing.seen(db, event.user.connector, text, self._clock.now())
+        if not purpose:
+            return None
+        key = "seen_code" if purpose == pairing.PAIR else "seen_link"
+        return event.receipt(Outcome.DENIED, because(key, connector=event.user.connector))
 
     def _wrong_code(self, event: MessageEvent) -> Reason | None:
         """What a stranger is told of what looks like a pairing code, whether there is one to find or not."""

@@ -73,6 +73,26 @@ async def _redeem_pairing(
     return False
 
 
+async def seen(db: aiosqlite.Connection, connector: str, text: str, now: float) -> str:
+    """End each open code that stands in a text which others read; returns for what the last one was.
+
+    Whoever reads it could use it before whom it was made for. What is no code counts as no guess:
+    nobody gains a right here.
+    """
+    if not (found := one_time.within(text)):
+        return ""
+    ended = ""
+    held = [(LINK, code) for code in await codes.unexpired(db, LINK, now)]
+    if (pairing := await codes.get(db, PAIR, connector, now)) is not None:
+        held.append((PAIR, pairing))
+    for purpose, code in held:
+        if any(hmac.compare_digest(code.hash, _hash(purpose, one)) for one in found):
+            await codes.kill(db, purpose, code.subject)
+            logger.warning("a code (%s) was sent where others read it: it does not hold any more", purpose)
+            ended = purpose
+    return ended
+
+
 async def locked(db: aiosqlite.Connection, now: float) -> list[str]:
     """The connectors whose pairing code was guessed at too often."""
     held = await codes.unexpired(db, PAIR, now)

@@ -6,6 +6,7 @@ There is a letter and a digit among them, so that no plain word or number is tak
 
 from __future__ import annotations
 
+import itertools
 import secrets
 
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -13,6 +14,8 @@ LENGTH = 8
 _HYPHENS = "-\u2010\u2011\u2012\u2013\u2014"
 _BETWEEN = str.maketrans("", "", f" \t\r\n\u00a0{_HYPHENS}")
 """What people and their keyboards put between the halves."""
+_AROUND = ".,;:!?()[]{}<>*_~`|/\"'"
+"""What people put around a code."""
 _JOINED = str.maketrans("", "", _HYPHENS)
 
 
@@ -37,6 +40,13 @@ def read(text: str) -> str:
         return ""
     code = code.upper()
     return code if all(c in ALPHABET for c in code) and _mixed(code) else ""
+
+
+def within(text: str) -> set[str]:
+    """What in a text may be a code, in its stored spelling: one word, or two that make it up."""
+    words = [word.strip(_AROUND) for word in text.split()]
+    pairs = (f"{one}{two}" for one, two in itertools.pairwise(words) if len(one) + len(two) == LENGTH)
+    return {code for one in (*words, *pairs) if len(one) >= LENGTH and (code := read(one))}
 
 
 def is_like(text: str) -> bool:
