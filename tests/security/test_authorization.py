@@ -27,7 +27,8 @@ from goodbot.config import Grants
 from goodbot.store import channels, settings
 from goodbot.testing import VirtualClock
 
-from tests.core.builders import Bot, open_bot, rows
+from tests.core.builders import OWNER, Bot, open_bot, rows, until
+from tests.core.test_dispatcher import message
 
 WHO = ("owner", "rater", "talker", "stranger", "bot")
 WHERE = ("private", "enabled", "not enabled", "encrypted")
@@ -456,3 +457,23 @@ async def test_somebody_named_who_rates_where_the_bot_is_off_is_told_once(tmp_pa
             "Only people that my owner has chosen can rate my answers.",
             "",
         ]
+
+
+async def test_p10_what_was_refused_is_not_done_when_it_is_read_again_with_more_rights(
+    tmp_path: Path,
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        pause = bot.chat.typed("pause", user="newcomer", channel="#room")
+        off = replace(OWNER, id="guest")
+        asked = message("early", "my salary is 4711", user=off, channel=replace(pause.channel, id="#off"))
+        later = message("later", "hello", user=off, channel=asked.channel)
+        await bot.chat.host.submit([pause, asked])
+        await until(lambda: pause in bot.app.dispatcher.refusals)
+        assert await rows(bot.store, "SELECT 1 FROM inbox") == [], "a crowd costs no space"
+        await bot.command("people", "grant owner loopback:newcomer")
+        await bot.command("enable", channel="#off")
+        again = await bot.chat.host.submit([pause, asked, later])
+        assert [one.outcome for one in again] == [Outcome.DENIED, Outcome.DENIED, Outcome.ACCEPTED]
+        await until(lambda: not bot.app.dispatcher.answering)
+        assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
+        assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")

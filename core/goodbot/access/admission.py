@@ -10,6 +10,7 @@ import aiosqlite
 from goodbot.access import pairing, strangers
 from goodbot.access.authorization import Authorization, person
 from goodbot.access.limits import Quotas, Undo
+from goodbot.access.refusals import Refusals
 from goodbot.api import actions
 from goodbot.api.commands import Grant
 from goodbot.api.events import (
@@ -43,9 +44,19 @@ class Admission:
         self._authorization = authorization
         self._quotas = quotas
         self._clock = clock
+        self.refusals = Refusals()
 
     async def decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:
         """The receipt of a new event that is no rating; ACCEPTED is what is done after the commit."""
+        if event in self.refusals:
+            return event.receipt(Outcome.DENIED)
+        receipt = await self._decide(db, event)
+        if receipt.outcome is Outcome.DENIED and not receipt.text:
+            self.refusals.add(event)
+            self.note(lambda: self.refusals.discard(event))  # where it is not committed
+        return receipt
+
+    async def _decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:
         if (seen := await self._seen_code(db, event)) is not None:
             return seen
         if isinstance(event, MessageEvent):

@@ -141,6 +141,7 @@ class CommandRunner:
             logger.exception("a command failed", extra=ids)
             receipt = event.receipt(Outcome.FAILED, because("broken"))
         if receipt.outcome is Outcome.DENIED and not receipt.text:  # a crowd costs no space
+            self._services.dispatcher.refusals.add(event)
             await self._services.store.write(lambda db: inbox.remove(db, event))
         else:
             await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
