@@ -40,7 +40,8 @@ _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
 BASE = "https://api.telegram.org/bot"
 REFUSED_PAUSE = 60.0
 """Seconds between two questions for updates that Telegram will not give us now."""
-PATIENCE = {"connect_timeout": 10.0, "read_timeout": 15.0, "write_timeout": 15.0, "pool_timeout": 15.0}
+PATIENCE: dict[str, Any] = dict.fromkeys(("read_timeout", "write_timeout", "pool_timeout"), 15.0)
+PATIENCE["connect_timeout"] = 10.0
 """Seconds for the steps of one call."""
 _LOGGERS = ("httpx", "telegram.Bot")
 

@@ -249,12 +249,10 @@ async def _delete_ratings(db: aiosqlite.Connection, persons: Sequence[str]) -> i
     """Their events and labels, also as runs remember them; returns how many ratings were theirs."""
     rated: list[str] = []
     for who in persons:
-        rows = await fetch(db, "DELETE FROM labels WHERE rater = ? RETURNING turn", (who,))
-        rated += [turn for (turn,) in rows]
-        await db.execute(
-            "UPDATE turns SET forgotten = 1 WHERE id IN (SELECT turn FROM events WHERE rater = ?)", (who,)
-        )
-        await db.execute("DELETE FROM events WHERE rater = ?", (who,))
+        rated += [t for (t,) in await fetch(db, "DELETE FROM labels WHERE rater = ? RETURNING turn", (who,))]
+        marked = "UPDATE turns SET forgotten = 1 WHERE id IN (SELECT turn FROM events WHERE rater = ?)"
+        for query in (marked, "DELETE FROM events WHERE rater = ?"):
+            await db.execute(query, (who,))
     await teaching.count(db, *rated)
     query = (
         "SELECT run, turn, labels FROM run_items WHERE EXISTS (SELECT 1 FROM json_each(labels)"

@@ -50,7 +50,7 @@ async def add(db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str,
         "INSERT OR REPLACE INTO set_aside (turn, model, run, kind, reason, settings, since)"
         " SELECT i.turn, r.model, r.id, ?, ?, r.settings, ? FROM runs r"
         " JOIN run_items i ON i.run = r.id WHERE r.id = ? AND i.turn = ?",
-        [(kind, reason[:_REASON], now, run, turn) for turn, reason in turns.items()],
+        [(kind, said[:_REASON], now, run, turn) for turn, said in turns.items()],
     )
 
 
