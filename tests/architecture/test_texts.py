@@ -55,6 +55,8 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.cli.doctor.model_server": 2,  # to the model, and what is made of nothing
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
+    "goodbot.commands.report": 1,  # a name that was typed wrong: in terminals
+    "goodbot.commands.settings_page": 3,  # names of settings, and what the audit trail says
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs
@@ -62,6 +64,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.ingest": 1,  # to connectors
     "goodbot.conversation.notifications.owners": 1,  # to the log
     "goodbot.conversation.presence": 1,  # a task's name
+    "goodbot.features.reports.kinds": 7,  # frequent words of languages, and what programs are told
     "goodbot.inference.servers.wordless": 2,  # to the log
     "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log

@@ -50,3 +50,39 @@ async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(t
             await bot.chat.host.submit(await seen.look(known))
             labels = await bot.store.read(lambda db: ledger.labels(db, "t"))
             assert [*labels.values()] == expected
+
+
+async def test_b1_what_was_found_and_not_stored_is_found_again_but_not_for_ever(tmp_path: Path) -> None:
+    """The disk was full, or it was not known yet who is in a group."""
+
+    async def ask(_: MessageRef) -> Standing:
+        return {("owner", "reaction:👍")}
+
+    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        seen.again()
+        known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
+        assert [len(await seen.look(known)) for _ in range(6)] == [1, 1, 1, 1, 0, 0]
+        seen.again()
+        await bot.chat.host.submit(await seen.look(known))
+        known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
+        assert [len(await seen.look(known)) for _ in range(2)] == [0, 0]
+
+
+async def test_s6_the_reaction_of_who_was_forgotten_is_not_taken_for_a_missed_one(tmp_path: Path) -> None:
+    async def ask(_: MessageRef) -> Standing:
+        return {("rater", "reaction:👍")}
+
+    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("Hello?")
+        await bot.react(answer, "👍", user="rater")
+        assert await bot.labels(answer) == {"loopback:rater": 1.0}
+        for words in ("me", "me yes"):
+            await bot.command("forget", words, user="rater")
+        assert await bot.labels(answer) == {}
+        seen.again()
+        known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
+        await bot.chat.host.submit(await seen.look(known))
+        assert await bot.labels(answer) == {}

@@ -702,6 +702,39 @@ async def test_s6_what_cannot_be_deleted_is_told(tmp_path: Path, monkeypatch: py
         assert f"{tmp_path / COPIES[0]} holds it, too, and cannot be deleted: Permission denied." in said
 
 
+async def test_s6_files_of_a_version_that_is_being_published_go_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forgotten between the files and their row, nobody knew of them until the next start."""
+    there, go_on = threading.Event(), threading.Event()
+
+    def slowly(*of: Any) -> Any:
+        made = publishing(*of)
+        there.set()
+        go_on.wait()
+        return made
+
+    publishing = going_live.publish
+    monkeypatch.setattr(going_live, "publish", slowly)
+    async with open_bot(tmp_path) as bot:
+        await bot.command("share", "on", user="ada")
+        await bot.react(await bot.say("Hello?", user="ada"), "👍")
+        await bot.rated(8)
+        await bot.start_training()
+        bot.fake.set(train="ok")
+        bot.fake.go()
+        await until(there.is_set)
+        assert "cannot be undone" in await bot.command("forget", "me", user="ada")
+        forgetting_them = asyncio.create_task(bot.command("forget", "me yes", user="ada"))
+        await until(lambda: bot.app.scheduler._stops)
+        go_on.set()
+        await forgetting_them
+        await bot.settle()
+        known = {row.directory for row in await bot.app.registry.rows()}
+        left = {path.name for path in bot.app.registry.root.iterdir() if path.is_dir()}
+        assert left <= known
+
+
 async def test_p13_a_stranger_who_has_asked_to_join_is_forgotten_at_no_cost_to_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

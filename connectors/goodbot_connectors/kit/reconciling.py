@@ -50,6 +50,8 @@ class Reconciler:
         self._queue: deque[MessageRef] = deque()
         self._swept: Recent[str, None] = Recent()
         """Asked for only while answers are open; anybody may clear messages all day."""
+        self._differs: dict[MessageRef, int] = {}
+        """How often in a row something was found."""
 
     def again(self) -> None:
         """Something may have been missed."""
@@ -94,7 +96,8 @@ class Reconciler:
             self._due = False
             self._queue = deque(refs)
         swept, self._swept = self._swept, Recent[str, None]()
-        self._queue.extend(ref for ref in refs if ref.id in swept and ref not in self._queue)
+        again = (ref for ref in refs if ref.id in swept or ref in self._differs)
+        self._queue.extend(ref for ref in again if ref not in self._queue)
 
     def _differences(
         self, ref: MessageRef, there: Standing, before: Standing, now_ms: int

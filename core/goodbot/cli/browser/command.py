@@ -97,7 +97,7 @@ def show_again(page: SetupPage) -> None:
     """Where the page was there and is not seen any more: another way to it, once for each that is used."""
     if page.renew():
         with contextlib.suppress(OSError):  # whoever sees no terminal may still have the page
-            say(f"\n{_SILENT}\n\n  {page.address}", flush=True)
+            say(f"\n{phrase('browser_silent')}\n\n  {page.address}", flush=True)
 
 
 def _show(address: str, page: Path) -> None:

@@ -81,8 +81,10 @@ async def backend(examined: Examined) -> Sequence[Check]:
     if wrong:
         text = phrase("doc_b_broken", name=spec.name, why=wrong)
         return [fail("backend", text, install_line(spec.extra))]
-    text = f"{spec.name} ({why})" + (f" on {device}" if device else "")
-    text += f"; steps are computed at {examined.config.training.remote.url}" if spec.remote else ""
+    on = phrase("doc_b_on", name=spec.name, why=why, device=device)
+    text = on if device else beside(spec.name, why, here())
+    if spec.remote:
+        text = phrase("doc_b_remote", text=text, url=examined.config.training.remote.url)
     if device == "CPU" and (card := await _nvidia()):
         if (await _ask(spec, None))[0] not in ("CPU", ""):
             return [warn("backend", phrase("doc_b_caged", text=text, card=card), phrase("doc_b_report"))]
