@@ -26,7 +26,7 @@ from goodbot_connectors.terminal.live import status_line
 from tests.cli.program import PROGRAM, need_backend
 from tests.cli.terminal import Person
 from tests.core.cli.service.manager import FakeManager
-from tests.support import patience
+from tests.support import patience, require
 
 
 @pytest.fixture
@@ -250,12 +250,17 @@ def test_what_cannot_be_done_is_told_in_it(capsys: pytest.CaptureFixture[str], h
     prepare_home(home)
     assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
     assert f"Außerhalb von {home} ist nichts von goodbot zu entfernen." in capsys.readouterr().out
-    assert main(["decrypt", "--yes"]) == 2
-    assert f"nichts in {home} ist verschlüsselt" in capsys.readouterr().err
     assert main(["upgrade"]) == 2
     assert "tippe `goodbot upgrade --check`" in capsys.readouterr().err
     assert main(["adapters", "import", str(home / "none")]) == 2
     assert f"{home / 'none'} gibt es nicht" in capsys.readouterr().err
+
+
+def test_what_is_not_encrypted_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    require("sqlcipher3")
+    prepare_home(home)
+    assert main(["decrypt", "--yes"]) == 2
+    assert f"nichts in {home} ist verschlüsselt" in capsys.readouterr().err
 
 
 def test_a_chat_is_in_it(home: Path) -> None:

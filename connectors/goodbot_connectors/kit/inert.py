@@ -81,10 +81,11 @@ def is_markup(text: str, found: re.Match[str]) -> bool:
 
 def settled(text: str, scan: Scan) -> int:
     """How much of `text` stays as it is shown, whatever is written after it, for `is_markup`."""
-    for found in outside(text, scan.codes, _TAG):
-        if not _begins_a_line(text, found.start()) and _after(text, found.end()) == "":
-            return min(scan.settled, found.end())
-    return scan.settled
+    shown = text[: scan.settled]  # what stands behind it may yet become something else
+    for found in outside(shown, scan.codes, _TAG):
+        if not _begins_a_line(shown, found.start()) and _after(shown, found.end()) == "":
+            return found.end()
+    return len(shown)
 
 
 def _after(text: str, at: int) -> str | None:

@@ -127,6 +127,7 @@ def test_every_answer_can_be_sent(text: str) -> None:
 
 @given(st.lists(TEXTS, max_size=12))
 @example(["`", "<`", "`"])
+@example(["b><a", "`b>", "[\n"])
 @example(["a `b` ", "`<", "`", "``", "` c"])
 def test_what_is_shown_of_an_answer_only_grows(pieces: list[str]) -> None:
     """Teams refuses a piece of a stream that does not begin with the one before."""
