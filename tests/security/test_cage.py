@@ -102,6 +102,7 @@ async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_KEY", "secret")
+    monkeypatch.setattr(worker_process, "_REASON", 1 << 20)  # the burglar tells all by it
     match what:
         case "serve":
             said = await served(house)
@@ -356,6 +357,19 @@ for path in sys.argv[1:]:
     except PermissionError:
         print("refused")
 """
+
+
+async def test_a_trainer_in_its_cage_is_ended_before_who_answers(tmp_path: Path) -> None:
+    """Where memory runs out: what speaks for the whole session, it cannot write beside."""
+    code = (
+        "from goodbot_training.process import worker; worker.give_way();"
+        "print(open('/proc/self/oom_score_adj').read())"
+    )
+    process = await spawn.start(
+        *spawn.python("-c", code), cage=spawn.Cage(reads=[tmp_path]), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert out.decode().split() == ["500"]
 
 
 async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:

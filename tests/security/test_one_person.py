@@ -351,7 +351,7 @@ async def test_accounts_are_joined_from_the_terminal_alone(tmp_path: Path, unuse
                 await say(bot, "people", deed, "loopback:rater")
             with pytest.raises(GoodbotError, match="no program or browser of this machine"):
                 await say(bot, "people", deed, ME)
-        with pytest.raises(GoodbotError, match="no connector 'slack'"):
+        with pytest.raises(GoodbotError, match="no connector is named 'slack'"):
             await say(bot, "people", "link", "slack:U1")
         assert await accounts(bot, "api:ci") == ["api:ci"]
 

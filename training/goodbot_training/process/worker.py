@@ -145,7 +145,7 @@ def outlive_nobody(parent: int) -> None:
 def give_way() -> None:
     """Let the chat go first, and let the kernel kill us before the daemon. Best effort."""
     priority.give_way()
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/oom_score_adj", "w") as file:
         file.write("500")
 
 
