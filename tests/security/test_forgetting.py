@@ -24,6 +24,7 @@ from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 from tests.core.store import killed
+from tests.support import patience
 
 SECRET = "my cat Moustache-7731 lives under the stairs"
 _NO_NOTE = "name NOT IN ('teaching since', 'counted by')"
@@ -711,12 +712,12 @@ async def test_s6_files_of_a_version_that_is_being_published_go_too(
     def slowly(*of: Any) -> Any:
         made = publishing(*of)
         there.set()
-        go_on.wait()
+        go_on.wait(patience(60))
         return made
 
     publishing = going_live.publish
     monkeypatch.setattr(going_live, "publish", slowly)
-    async with open_bot(tmp_path) as bot:
+    async with open_bot(tmp_path, grants=GRANTS, held_out=0) as bot:
         await bot.command("share", "on", user="ada")
         await bot.react(await bot.say("Hello?", user="ada"), "👍")
         await bot.rated(8)
