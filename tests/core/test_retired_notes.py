@@ -287,6 +287,23 @@ async def test_the_job_says_what_to_try_it_on(tmp_path: Path) -> None:
                 assert (SHORT in without) != ("Check every fact" in without)
 
 
+async def test_s5_a_question_without_words_is_not_tried(tmp_path: Path) -> None:
+    """It can come in by an import; each training ended by it, and nobody was told which it was."""
+    async with taught(tmp_path, retire=False) as bot:
+        empty = await bot.say("Never rated?")
+        await course(bot)
+        await bot.train()
+        [before] = (await job_of(bot, tmp_path)).trials
+        await bot.store.write(
+            lambda db: db.execute(
+                "UPDATE turns SET messages = ? WHERE id = ?",
+                (json.dumps([{"role": "system", "content": ""}]), empty.turn),
+            )
+        )
+        [trial] = (await job_of(bot, tmp_path)).trials
+        assert len(trial.questions) == len(before.questions) - 1 > 0
+
+
 async def test_it_is_said_once_in_private_to_whose_note_it_is(tmp_path: Path) -> None:
     async with taught(tmp_path) as bot:
         await course(bot, "ada")

@@ -102,7 +102,7 @@ async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_KEY", "secret")
-    monkeypatch.setattr(worker_process, "_REASON", 1 << 20)  # the burglar tells all by it
+    monkeypatch.setattr(worker_process, "REASON", 1 << 20)  # the burglar tells all by it
     match what:
         case "serve":
             said = await served(house)

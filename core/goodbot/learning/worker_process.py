@@ -37,8 +37,8 @@ _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
 _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
-_REASON, _TRACE = 500, 20_000
-"""Characters of a child's reason and of its last words that are kept: code of a model may speak in it."""
+REASON, _TRACE = 500, 20_000
+"""Characters of a child's reasons and of its last words that are kept: code of a model may speak in it."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}
 
 
@@ -105,9 +105,14 @@ async def run(
         return last
     if last.get("event") == "failed":
         _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
-        raise TrainingError(str(last.get("reason"))[:_REASON], kind=str(last.get("kind", "error"))[:_REASON])
+        raise TrainingError(kept(last.get("reason")), kind=kept(last.get("kind", "error")))
     _tell(who, "\n".join(stderr))
     raise _death(who, process.returncode)
+
+
+def kept(said: object) -> str:
+    """As much of what a child says as is told and stored."""
+    return str(said)[:REASON]
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -17,8 +17,6 @@ from goodbot.store import teaching
 from goodbot.store.query import fetch
 
 FILTER = "filter"
-_REASON = 200
-"""Characters of a reason that are kept: it came out of a child that reads foreign files."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +48,7 @@ async def add(db: aiosqlite.Connection, run: int, kind: str, turns: Mapping[str,
         "INSERT OR REPLACE INTO set_aside (turn, model, run, kind, reason, settings, since)"
         " SELECT i.turn, r.model, r.id, ?, ?, r.settings, ? FROM runs r"
         " JOIN run_items i ON i.run = r.id WHERE r.id = ? AND i.turn = ?",
-        [(kind, said[:_REASON], now, run, turn) for turn, said in turns.items()],
+        [(kind, reason, now, run, turn) for turn, reason in turns.items()],
     )
 
 

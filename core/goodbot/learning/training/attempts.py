@@ -110,7 +110,7 @@ async def keep(store: Store, run: int, event: Mapping[str, Any], now: float) -> 
         with boundary(logger, "what run %d has learnt was not stored", run):
             await store.write(lambda db: shifts.keep(db, run, event))
     elif event["event"] == "quarantine":
-        found = {str(turn["id"]): str(turn["reason"]) for turn in event["turns"]}
+        found = {str(turn["id"]): worker_process.kept(turn["reason"]) for turn in event["turns"]}
         await store.write(lambda db: quarantined.add(db, run, "nan", found, now))
         logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})
     elif event["event"] == "notes":

@@ -116,9 +116,10 @@ async def tried(
     for turn in await _questions(db, core, run, items):
         chosen = await followed.of(turn)
         for note in chosen:
-            asks = bool(formed(turn.messages))  # an imported one may hold no word
+            trial = _trial(lines, turn, chosen, note)
+            asks = bool(trial["messages"])  # an imported one may hold no word
             if asks and len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
-                found[note.id].append(_trial(lines, turn, chosen, note))
+                found[note.id].append(trial)
     return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
 
 

@@ -28,6 +28,7 @@ from goodbot_training.objectives.rewards import binary
 
 from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, turn
 from tests.core.learning.evaluation.asking import DAY, Later
+from tests.security.test_linking import link
 
 HYBRID: dict[str, Any] = {"settings": {"objective": "hybrid"}}
 REASON = "the unit is missing"
@@ -375,6 +376,22 @@ async def test_a_quarantine_of_a_word_alone_replaces_what_learnt_it(tmp_path: Pa
         assert (await bot.app.registry.row(1)).tainted
         assert await bot.labels(first) == {"loopback:owner": -1.0}
         assert await job_of(bot, tmp_path) == {}
+
+
+async def test_b1_a_chip_is_taken_back_under_the_person_of_now(tmp_path: Path) -> None:
+    """Accounts that are linked while a run trains speak for one person from then on."""
+    async with without_held_out(tmp_path) as bot:
+        await bot.command("enable", channel=TEAM)
+        first, *_ = await answers(bot, channel=TEAM, user="rater")
+        await bot.chat.again(first, "long", user="rater")
+        await bot.start_training()
+        assert first.turn in await taken(bot)
+        assert "one person now" in await link(bot)
+        await bot.command("undo", first.turn, channel=TEAM, user="rater")
+        await bot.react(first, "👎", user="rater")
+        assert await changed(bot) == [first.turn]
+        bot.fake.set(train="ok")
+        bot.fake.go()
 
 
 async def test_who_is_forgotten_is_in_no_runs_words(tmp_path: Path) -> None:
