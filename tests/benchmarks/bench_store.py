@@ -2,7 +2,8 @@
 """Durable ratings a second: one commit each against group commit, and the limit, a bare fsync.
 
 Interleaved and repeated, medians; the machine's own fsync rate is measured beside, on the same disk. Then
-what an answer that is brought in and rated costs one program beside many ratings that wait for a training.
+what an answer that is brought in and rated costs one program beside many ratings that wait for a training,
+and how long a rating takes while a training claims these.
 """
 
 from __future__ import annotations
@@ -16,26 +17,29 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from goodbot.api.events import (
     CaptureEvent,
     ChannelKind,
     ChannelRef,
     OrderKey,
+    Outcome,
     RatingEvent,
     RatingKind,
     UserRef,
 )
+from goodbot.api.sentences import in_words
 from goodbot.api.turns import Turn
 from goodbot.config import Grants
 from goodbot.conversation.ingest import Dispatcher
-from goodbot.store import Store, training_pool
+from goodbot.store import Store, ledger, training_pool
 from goodbot.store import turns as turn_store
 
 from tests.benchmarks.table import row
 from tests.core import dispatching
-from tests.core.builders import copied
+from tests.core.builders import Bot, add_turn, copied, open_bot
+from tests.core.made import rate as said
 
 EVENTS = 1024
 ROUNDS = 5
@@ -43,6 +47,7 @@ PRODUCERS = (1, 8, 64, 256)
 WAITING = (0, 20_000, 200_000)
 NEEDED = (40, 1_000_000)
 PAIRS = 40
+CLAIMED = (1_000, 5_000, 50_000)
 
 _GRANTS = {"bench": Grants(owners=("1",))}
 _POOL = training_pool.Pool(scope="default", model="m", owners=("bench:1",))
@@ -53,12 +58,14 @@ _CHANNEL = ChannelRef(connector="bench", account="bench", id="c", kind=ChannelKi
 def main(arguments: Sequence[str] = ()) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_store")
-    parser.add_argument("--only", choices=("durable", "waiting"))
+    parser.add_argument("--only", choices=("durable", "waiting", "claimed"))
     only = parser.parse_args(arguments).only
-    if only != "waiting":
+    if only in (None, "durable"):
         _durable()
-    if only != "durable":
+    if only in (None, "waiting"):
         asyncio.run(_waiting())
+    if only in (None, "claimed"):
+        asyncio.run(_claimed())
 
 
 def _durable() -> None:
@@ -114,6 +121,47 @@ async def _waiting() -> None:
         wall = [f"{1e3 * median(wall for wall, _ in one):.2f}" for one in found]
         cpu = [f"{1e3 * median(cpu for _, cpu in one):.2f}" for one in found]
         row(f"{needed:,}", *wall, ", ".join(cpu))
+
+
+async def _claimed() -> None:
+    """How long a rating takes while a run claims what waits, with and without one that changes."""
+    print("\n## A rating while a run claims, of answers of 700 characters\n")
+    row("wait", "of them change", "the claim, s", "ratings", "p50 ms", "p99 ms", "longest ms", head=True)
+    for waiting in CLAIMED:
+        for changing in (False, True):
+            with tempfile.TemporaryDirectory() as directory:
+                async with open_bot(Path(directory), min_ratings=40, held_out=8) as bot:
+                    took, times = await _while_claimed(bot, waiting, changing)
+            cuts = quantiles(times, n=100, method="inclusive")
+            own = [f"{1e3 * one:.0f}" for one in (cuts[49], cuts[98], max(times))]
+            row(f"{waiting:,}", int(changing), f"{took:.1f}", len(times), *own)
+
+
+async def _while_claimed(bot: Bot, waiting: int, changing: bool) -> tuple[float, list[float]]:
+    """How long the claim took, and each rating, which is of a claimed answer or of one without a rating."""
+    answer = await bot.say("How much is 2 + 2?")
+    if changing:
+        await bot.react(answer, "👍")
+    await add_turn(bot.store, "like", model=bot.app.pool.model)
+    given = said("like", 1, 1.0, "like")
+    receipt = given.receipt(Outcome.ACCEPTED, turn="like")
+    await bot.store.write(lambda db: ledger.insert(db, given, "like", "loopback:owner", receipt, 1.0))
+    numbers = ",".join(map(str, range(120)))
+    text = (
+        "(SELECT group_concat(value, ' ') FROM (SELECT (i * 7919 + value * 104729) % 50000 AS value"
+        f" FROM json_each('[{numbers}]')))"
+    )
+    asked = f"json_array(json_object('role', 'user', 'content', {text}))"
+    await copied(bot.store, "like", 2, waiting, messages=asked, response=text)
+    claiming = asyncio.create_task(bot.app.trainer._claimed(0, in_words("a measurement"), 1, False))
+    begin, times = time.perf_counter(), list[float]()
+    while not claiming.done() or len(times) < 2:
+        since = time.perf_counter()
+        await bot.react(answer, "👎" if len(times) % 2 else "👍")
+        times.append(time.perf_counter() - since)
+        await asyncio.sleep(0.02)
+    await claiming
+    return time.perf_counter() - begin, times
 
 
 async def _pair(dispatcher: Dispatcher, name: str) -> tuple[float, float]:

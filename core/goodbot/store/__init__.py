@@ -154,10 +154,30 @@ class Store:
         try:
             return await operation(self._reading)
         except cipher.errors() as error:
-            if is_damage(error):
-                await self._look()
-                raise StoreError(self._found) from error
-            raise explain(error, "read") from error
+            raise await self._not_read(error) from error
+
+    async def snapshot(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
+        """Run queries that all see the state of one moment, however long they take.
+
+        On a connection of their own: whoever reads or writes meanwhile does not wait. Raises as `read`.
+        """
+        try:
+            db = await connect(self.path, "mode=ro", self._policy)
+            try:
+                await db.execute("PRAGMA query_only = 1")
+                await db.execute("BEGIN")
+                return await operation(db)
+            finally:
+                await db.close()
+        except cipher.errors() as error:
+            raise await self._not_read(error) from error
+
+    async def _not_read(self, error: Exception) -> Exception:
+        """Why something was not read, as a sentence."""
+        if not is_damage(error):
+            return explain(error, "read")
+        await self._look()
+        return StoreError(self._found)
 
     async def _look_behind(self) -> None:
         """Check the file until that has come to an end; then the log may be written into it."""

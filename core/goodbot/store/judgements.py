@@ -16,8 +16,8 @@ from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
 from goodbot.store import codec, rollback_window, training_pool, turns
 from goodbot.store.consent import CONSENT
-from goodbot.store.query import fetch, records
-from goodbot.store.training_pool import Candidate, Pool
+from goodbot.store.query import Row, fetch, records
+from goodbot.store.training_pool import Pool
 
 RATER = f"{JUDGE}:"
 """What stands before a judge's name."""
@@ -226,19 +226,19 @@ async def labels(db: aiosqlite.Connection, turn: str) -> dict[str, Opinion]:
     return dict(rows)
 
 
-async def candidates(
+async def chosen(
     db: aiosqlite.Connection,
     pool: Pool,
     *,
-    parent: int,
     of: Mapping[str, bool] | None = None,
     unheard: Collection[str] = (),
     anew: bool = False,
     sizes: dict[str, int] | None = None,
-) -> list[Candidate]:
-    """The judged answers that a run from `parent` may claim, the newest at last; with `of` no others.
+) -> list[Row]:
+    """The judged answers that a run may claim, as rows for `training_pool.build`, the newest at last.
 
-    No step of an episode whose end was good or bad by nobody but raters who are `unheard`.
+    With `of` no others. No step of an episode whose end was good or bad by nobody but raters who are
+    `unheard`.
     """
     heard = _CREDITED.format(" AND l.rater NOT IN (SELECT value FROM json_each(:unheard))")
     rows = await fetch(
@@ -249,8 +249,7 @@ async def candidates(
         {**pool.values(anew=anew), "most": _CLAIMED, "unheard": codec.dump_json(sorted(unheard))},
     )
     rows = rows if of else await turns.within(db, rows, sizes=sizes)
-    wanted = [row for row in reversed(rows) if of is None or row[0] in of]
-    return await training_pool.build(db, pool, parent, wanted)
+    return [row for row in reversed(rows) if of is None or row[0] in of]
 
 
 async def taught(db: aiosqlite.Connection) -> list[str]:

@@ -87,19 +87,21 @@ async def start(
     settings: Mapping[str, Any],
     items: Sequence[RunItem],
     now: float,
+    last_event: int | None = None,
 ) -> int:
     """Claim items for a new run; returns its id. At most one run of a scope is `running`.
 
-    Answers of another base model than the pool's are replayed: they are not used up by it.
+    Answers of another base model than the pool's are replayed: they are not used up by it. `last_event`: the
+    newest that they were chosen by; without it the newest of all.
     """
     rows = await fetch(
         db,
         "INSERT INTO runs (scope, model, state, parent, why, backend, settings, last_event_seq,"
-        " started_at) VALUES (?, ?, 'running', ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) FROM events), ?)"
+        " started_at) VALUES (?, ?, 'running', ?, ?, ?, ?, coalesce(?, (SELECT max(seq) FROM events), 0), ?)"
         " RETURNING id",
         (
             *(pool.scope, pool.model, parent, codec.dump_reasons(cause), backend),
-            *(codec.dump_json(settings), now),
+            *(codec.dump_json(settings), last_event, now),
         ),
     )
     (run,) = first(rows) or (0,)

@@ -57,6 +57,16 @@ _TRAINED = (
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
 _WHO = "SELECT t.id, t.connector, t.talker, t.channel_kind FROM turns t"
+AGAIN = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
+"""SQL: of `:turns` those that earlier runs have learnt from."""
+CLAIMABLE = (
+    f"SELECT t.id, {OPINIONS}, max(l.event_seq),"  # noqa: S608
+    " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
+    " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
+    f" FROM ({{}}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"
+    " GROUP BY t.id ORDER BY max(l.event_seq)"
+)
+"""SQL: `(turn, labels as JSON, newest event, held out before)` of those chosen, with consent."""
 # What the reward policy makes nothing of (`rated` 2) is not counted: it would not be claimed either. In the
 # words of the index `turns_claimable`, so that nothing is read of what is not counted.
 _COUNTED = " AND (t.rated = 1 AND t.trainable) = 1 AND (t.answered_by <> '') IN (0, :others)"
@@ -172,48 +182,58 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:
 
 
 async def candidates(
+    db: aiosqlite.Connection, pool: Pool, *, parent: int = 0, **which: Any
+) -> list[Candidate]:
+    """What a run from `parent` may claim now, the oldest rating first; `which`: see `chosen`."""
+    return await build(db, pool, parent, *await chosen(db, pool, **which))
+
+
+async def chosen(
     db: aiosqlite.Connection,
     pool: Pool,
     *,
-    parent: int = 0,
     replay: bool = False,
     replay_share: float = 0.0,
     of: Mapping[str, bool] | None = None,
+    but: Collection[str] = (),
     at_least: int = 1,
     anew: bool = False,
     sizes: dict[str, int] | None = None,
-) -> list[Candidate]:
-    """What a run from `parent` may claim now, the oldest rating first; of more than `turns.MOST` not all.
+) -> tuple[list[Row], set[str]]:
+    """Rows as `CLAIMABLE` has them of what a run may claim, at most `turns.MOST`, and which are repeated.
 
     With `replay` also the answers of other base models that this one has not learnt from; with `replay_share`
     so many that earlier runs have learnt from that they are this part of all. With `of` no others than these
-    turns, of which it says whether earlier runs have learnt from them. `anew`: with what filters have named.
-    `sizes`: see `turns.within`.
+    turns, of which it says whether earlier runs have learnt from them; none of `but`. `anew`: with what
+    filters have named. `sizes`: see `turns.within`.
     """
-    others = _FOREIGN if replay else _OWED
-    fresh = f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {others})"  # noqa: S608
     known = pool.values(anew=anew)
-    found = await _labelled(db, fresh, known)
+    found = await fetch(db, CLAIMABLE.format(fresh(replay)), known)
+    found = [row for row in found if (of is None or row[0] in of) and row[0] not in but]
     repeated: set[str] = set()
     if of is not None:
-        found = [row for row in found if row[0] in of]
         repeated = {turn for turn, replayed in of.items() if replayed}
     elif wanted := replay_count(len(found), replay_share):
-        repeated = set(await _repeated(db, known, wanted))
+        repeated = set(await _repeated(db, known, wanted)).difference(but)
     if repeated:
-        again = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turns))"  # noqa: S608
         values = {**known, "turns": json.dumps(sorted(repeated))}
-        found = sorted(found + await _labelled(db, again, values), key=lambda row: row[2])
+        again = await fetch(db, CLAIMABLE.format(AGAIN), values)
+        found = sorted(found + again, key=lambda row: row[2])
     if of is None and not replay:  # a switch to another model takes all, once
         found = await turns.within(db, found, at_least, last=repeated, sizes=sizes)
-    return await build(db, pool, parent, found, repeated)
+    return found, repeated
+
+
+def fresh(replay: bool) -> str:
+    """SQL: the turns that no run has learnt from; with `replay` those of other base models, too."""
+    return f"SELECT * FROM ({_WHO} WHERE {_OWN} UNION ALL {_WHO} WHERE {_FOREIGN if replay else _OWED})"  # noqa: S608
 
 
 async def build(
     db: aiosqlite.Connection, pool: Pool, parent: int, rows: Sequence[Row], repeated: Collection[str] = ()
 ) -> list[Candidate]:
-    """Candidates of a run from `parent`, of rows as `_labelled` gives them."""
-    line = await _lineage(db, parent)
+    """Candidates of a run from `parent`, of rows as `CLAIMABLE` has them."""
+    line = await lineage(db, parent)
     stored = await turns.some(db, [row[0] for row in rows])
     result: list[Candidate] = []
     for id_, labels, seq, held in rows:
@@ -240,31 +260,6 @@ def replay_count(fresh: int, share: float) -> int:
     return round(fresh * share / (1 - share))
 
 
-async def past_labels(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[dict[str, Opinion]]:
-    """The labels of the last answers that runs of this base model have used, oldest first."""
-    rows = await fetch(
-        db,
-        "SELECT i.labels FROM run_items i JOIN runs r ON r.id = i.run"
-        " WHERE (r.scope, r.model) = (:scope, :model) AND r.state IN ('activated', 'refused')"
-        " AND i.split = 'train' AND NOT i.replayed ORDER BY i.run DESC, i.turn LIMIT :limit",
-        {**pool.values(), "limit": limit},
-    )
-    return [json.loads(row[0]) for row in reversed(rows)]
-
-
-async def _labelled(db: aiosqlite.Connection, chosen: str, values: Mapping[str, Any]) -> list[Row]:
-    """`(turn, labels as JSON, newest event, held out before)` of those chosen, with consent."""
-    return await fetch(
-        db,
-        f"SELECT t.id, {OPINIONS}, max(l.event_seq),"  # noqa: S608
-        " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
-        " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
-        f" FROM ({chosen}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"
-        " GROUP BY t.id ORDER BY max(l.event_seq)",
-        values,
-    )
-
-
 async def _repeated(db: aiosqlite.Connection, known: Mapping[str, Any], wanted: int) -> list[str]:
     """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
     rows = await fetch(
@@ -277,7 +272,7 @@ async def _repeated(db: aiosqlite.Connection, known: Mapping[str, Any], wanted: 
     return [row[0] for row in drawn[:wanted]]
 
 
-async def _lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, float]]:
+async def lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, float]]:
     """A version and those that it was trained on, newest first, with when each was made."""
     rows = await fetch(
         db,

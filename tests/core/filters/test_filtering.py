@@ -18,7 +18,7 @@ from goodbot.api.sentences import in_words
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.daemon.loopback import Answer
 from goodbot.features.filters import plugin as filters
-from goodbot.learning.training import batch
+from goodbot.learning.training import batch, opening
 from goodbot.store import turns
 
 from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
@@ -286,7 +286,7 @@ async def test_no_answers_length_is_counted_twice(tmp_path: Path) -> None:
     """Whoever rates waits for the claim, and what waits for it may be long."""
     async with filtered_bot(tmp_path) as bot:
         await bot.rated(8)
-        looked = await batch.looked_at(bot.app, parent=0, replay=False)
+        looked = await opening.looked_at(bot.app, parent=0, replay=False)
         assert set(looked.sizes) == {answer.turn for answer in bot.answers}
         looked.sizes.update(dict.fromkeys(looked.sizes, turns.MOST))  # what it believes it does not read
         taking = batch.usual(bot.app, looked, parent=0)

@@ -13,6 +13,12 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 
+from goodbot.api.turns import Turn
+
+Exchange = tuple[str, str]
+"""A question and its answer."""
+Sketches = dict[Exchange, frozenset[int]]
+
 _CHARACTERS = 2000
 """Of the question, and of the answer, so many are read: the rest costs time and tells little."""
 _SHINGLE = 3
@@ -41,8 +47,22 @@ def duplicate_weights(groups: Sequence[Hashable], most: int) -> list[float]:
     return [min(1.0, most / sizes[name]) if most else 1.0 for name in groups]
 
 
-def group(exchanges: Sequence[tuple[str, str]]) -> list[int]:
-    """The number of the group that each `(question, answer)` belongs to; most are on their own.
+def exchange(turn: Turn) -> Exchange:
+    """What is compared of a turn."""
+    return (str(turn.messages[-1].get("content", "") if turn.messages else ""), turn.response)
+
+
+def sketched(exchanges: Sequence[Exchange], known: Sketches | None = None) -> Sketches:
+    """What `group` compares of each: nearly all of its time. What is not `known` is put there."""
+    sketches: Sketches = {} if known is None else known
+    for one in exchanges:
+        if one not in sketches:
+            sketches[one] = _sketch(*one)
+    return sketches
+
+
+def group(exchanges: Sequence[Exchange], known: Sketches | None = None) -> list[int]:
+    """The number of the group that each exchange belongs to; most are on their own. `known`: see `sketched`.
 
     A question of five words or more is a group with those that are nearly the same, whatever was
     answered: who repeats a phrase gets another answer each time. Of a shorter one (`go on`, `yes`)
@@ -56,8 +76,9 @@ def group(exchanges: Sequence[tuple[str, str]]) -> list[int]:
     first: list[frozenset[int]] = []
     found: defaultdict[int, list[int]] = defaultdict(list)
     numbers: list[int] = []
-    for question, answer in exchanges:
-        sketch = _sketch(question, answer)
+    sketches = sketched(exchanges, known)
+    for one in exchanges:
+        sketch = sketches[one]
         keys = heapq.nsmallest(_KEYS, sketch)
         shared = Counter(number for key in keys for number in found[key])
         near = {n: similarity(sketch, first[n]) for n, _ in shared.most_common(_COMPARED)}

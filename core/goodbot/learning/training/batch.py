@@ -5,27 +5,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import aiosqlite
 
 from goodbot.api.hindsight import OBJECTIVES
+from goodbot.api.labels import Opinion
 from goodbot.api.rewards import RewardPolicy
-from goodbot.api.sentences import Reason
-from goodbot.base.errors import TrainingError
 from goodbot.config import JudgeConfig, TrainingConfig
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import contradictions
-from goodbot.learning.training import claims, distilling
-from goodbot.learning.training.distilling import NoteLines
+from goodbot.learning.training import claims
 from goodbot.learning.training.filtering import Screening
-from goodbot.store import codec, judgements, runs, training_pool, words
+from goodbot.store import basis, codec, judgements, training_pool, words
+from goodbot.store.query import Row
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 from goodbot.store.words import Word
 
-_T = TypeVar("_T")
 _Said = Mapping[str, Sequence[Word]]
 """Answer → what was said of it."""
 _Hear = Callable[[aiosqlite.Connection, Sequence[str]], Awaitable[_Said]]
@@ -43,7 +41,9 @@ class Taking:
     replay: bool = False
     """It takes the answers of other base models, too."""
     of: Mapping[str, bool] | None = None
-    """It takes no others; see `training_pool.candidates`."""
+    """It takes no others; see `training_pool.chosen`."""
+    but: frozenset[str] = frozenset()
+    """It takes none of these."""
     share: float = 1.0
     """Of all, the part whose ratings have stood the longest."""
     with_words: bool = False
@@ -52,6 +52,42 @@ class Taking:
     """Whose judgements of answers that nobody rated are claimed beside; those are not counted."""
     screening: Screening | None = None
     """What it leaves out is neither taken nor counted."""
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What both kinds of answers are chosen with."""
+        return {"anew": True, "sizes": self.screening.sizes} if self.screening else {}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Beside:
+    """What a claim is computed from beside its answers."""
+
+    line: Sequence[tuple[int, float]]
+    alarmed: frozenset[str]
+    spared: frozenset[str] | None
+    past: Sequence[Mapping[str, Opinion]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Taken:
+    """What a run claims of one state of the store, and what it was computed from."""
+
+    available: int
+    """So many rated answers there were."""
+    items: tuple[RunItem, ...]
+    last_event: int
+    """Of that state."""
+    rows: Sequence[Row]
+    """Of `training_pool.chosen`."""
+    then: str
+    """The same as JSON."""
+    repeated: frozenset[str]
+    beside: _Beside
+    said: _Said
+    unheard: frozenset[str]
+    judged: Sequence[Row] = ()
+    corrected: _Said = field(default_factory=dict[str, Sequence[Word]])
 
 
 def usual(core: Core, screening: Screening, *, parent: int) -> Taking:
@@ -68,155 +104,109 @@ def usual(core: Core, screening: Screening, *, parent: int) -> Taking:
 
 
 async def take(db: aiosqlite.Connection, taking: Taking) -> tuple[int, tuple[RunItem, ...]]:
-    """How many rated answers are there, and what of them a run claims.
+    """How many rated answers are there, and what of them a run claims; see `claims.claim`."""
+    found = await taken(db, taking)
+    return found.available, found.items
 
-    Part of the transaction that opens the run; see `claims.claim`.
-    """
-    pool, policy, config, screening = taking.pool, taking.policy, taking.config, taking.screening
-    hear = taking.with_words
-    known: dict[str, Any] = {"anew": True, "sizes": screening.sizes} if screening else {}
-    found = await training_pool.candidates(
+
+async def taken(db: aiosqlite.Connection, taking: Taking) -> Taken:
+    """What a run claims, and what that is computed from; of thousands of answers it takes seconds."""
+    pool, config, screening = taking.pool, taking.config, taking.screening
+    rows, repeated = await training_pool.chosen(
         db,
         pool,
-        parent=taking.parent,
         replay=taking.replay,
         replay_share=config.replay_share,
         of=taking.of,
+        but=taking.but,
         at_least=config.min_ratings,
-        **known,
+        **taking.known,
     )
-    found, said = await _heard(db, found, screening, words.said if hear else None)
-    found = _oldest(found, taking.share)
-    unheard = set[str]()
-    if config.on_alarm == "leave_out":
-        unheard = {alarm.rater for alarm in await contradictions.alarmed(db, pool.scope)}
-        found = without(found, unheard)
-    spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
-    past = await training_pool.past_labels(db, pool, claims.MEMORY) if policy.rescale else ()
-    items = await asyncio.to_thread(  # thousands of long answers take seconds
+    found = await training_pool.build(db, pool, taking.parent, rows, repeated)
+    found, said = await let_through(db, found, screening, words.said if taking.with_words else None)
+    beside = await _beside(db, taking)
+    found = without(_oldest(found, taking.share), beside.alarmed)
+    items = await asyncio.to_thread(
         claims.claim,
         found,
-        policy,
+        taking.policy,
         held_out_share=config.held_out / config.min_ratings,
         rater_share=config.rater_share,
         duplicate_limit=config.duplicate_limit,
         age_half_life=config.age_half_life,
         round_size=config.min_ratings - config.held_out,
-        past=[labels for labels in past if not judgements.is_judged(labels)],
-        spared=spared,
+        past=beside.past,
+        spared=beside.spared,
         said=said,
+        sketches=screening.sketches if screening else None,
     )
-    judge = taking.judge
-    if judge and judge.by:
-        unheard |= await asyncio.to_thread(claims.unheard_of, found, policy, spared)
-        judged = await judgements.candidates(
-            db, pool, parent=taking.parent, of=taking.of, unheard=unheard, **known
-        )
-        judged, said = await _heard(db, judged, screening, words.corrections if hear else None)
-        told = _oldest(judged, taking.share)
-        items += tuple(claims.judged(told, policy, items, weight=judge.weight, share=judge.share, said=said))
-    return sum(not candidate.replayed for candidate in found), items
+    of = Taken(
+        available=sum(not candidate.replayed for candidate in found),
+        items=items,
+        last_event=await basis.last_event(db),
+        rows=rows,
+        then=await asyncio.to_thread(codec.dump_json, rows),
+        repeated=frozenset(repeated),
+        beside=beside,
+        said=said,
+        unheard=beside.alarmed,
+    )
+    return await _judged(db, taking, taking.judge, found, of) if taking.judge and taking.judge.by else of
 
 
-async def _heard(
+async def _judged(
+    db: aiosqlite.Connection, taking: Taking, judge: JudgeConfig, found: Sequence[Candidate], of: Taken
+) -> Taken:
+    """The same with what only judges rated."""
+    outvoted = await asyncio.to_thread(claims.unheard_of, found, taking.policy, of.beside.spared)
+    unheard = of.unheard | outvoted
+    rows = await judgements.chosen(db, taking.pool, of=taking.of, unheard=unheard, **taking.known)
+    rows = [row for row in rows if row[0] not in taking.but]
+    built = await training_pool.build(db, taking.pool, taking.parent, rows)
+    hear = words.corrections if taking.with_words else None
+    built, said = await let_through(db, built, taking.screening, hear)
+    told = _oldest(built, taking.share)
+    items = claims.judged(told, taking.policy, of.items, weight=judge.weight, share=judge.share, said=said)
+    return replace(of, items=(*of.items, *items), unheard=unheard, judged=rows, corrected=said)
+
+
+async def _beside(db: aiosqlite.Connection, taking: Taking) -> _Beside:
+    pool, config = taking.pool, taking.config
+    alarmed = await contradictions.alarmed(db, pool.scope) if config.on_alarm == "leave_out" else []
+    spared = await training_pool.owners(db, pool) if config.outvoted == "leave_out" else None
+    return _Beside(
+        line=await training_pool.lineage(db, taking.parent),
+        alarmed=frozenset(alarm.rater for alarm in alarmed),
+        spared=None if spared is None else frozenset(spared),
+        past=await basis.past_labels(db, pool, claims.MEMORY) if taking.policy.rescale else (),
+    )
+
+
+async def changed(db: aiosqlite.Connection, taking: Taking, found: Taken) -> set[str] | None:
+    """Which answers are not any more what `found` was computed from; None: all of that stands.
+
+    Then a claim of now comes to the same of these answers. What has come since waits for the next run: who
+    rates in the meantime finds it as if the run had begun before.
+    """
+    pool, anew = taking.pool, taking.screening is not None
+    other = await basis.changed(db, pool, found.then, found.repeated, replay=taking.replay, anew=anew)
+    heard = [(found.rows, found.said, words.said)]
+    if taking.judge and taking.judge.by:
+        now = await judgements.chosen(db, pool, of=taking.of, unheard=found.unheard, **taking.known)
+        other |= {row[0] for row in {*found.judged}.difference(now)}
+        heard.append((found.judged, found.corrected, words.corrections))
+    for rows, then, hear in heard if taking.with_words else ():
+        said = await hear(db, [row[0] for row in rows])
+        other |= {row[0] for row in rows if said.get(row[0], []) != then.get(row[0], [])}
+    return other if other or await _beside(db, taking) != found.beside else None
+
+
+async def let_through(
     db: aiosqlite.Connection, found: list[Candidate], screening: Screening | None, hear: _Hear | None
 ) -> tuple[list[Candidate], _Said]:
     """What filters let through, and what was said of it."""
     said: _Said = await hear(db, [one.turn.id for one in found]) if hear else {}
     return (await screening.passed(db, found, said) if screening else found), said
-
-
-async def looked_at(
-    core: Core, *, parent: int, replay: bool, own: Sequence[RunItem] = (), free: bool = True
-) -> Screening:
-    """Ask the filters about what a run from `parent` would claim now. Raises TrainingError.
-
-    While it claims, whoever rates waits for it: then none is asked but about what has come since, and no
-    answer's length is read again. Of a run that starts over they are asked about its `own` items, and about
-    all that is `free` where it takes that.
-    """
-    screening, pool, heard = Screening(core.filtering), core.pool, takes_words(core)
-    known: dict[str, Any] = {"anew": True, "sizes": screening.sizes}
-
-    async def look(db: aiosqlite.Connection) -> None:
-        for judged, hear in ((False, words.said), (True, words.corrections)):
-            mine = [one for one in own if judgements.is_judged(one.labels) is judged]
-            labels = [(one.turn, codec.dump_json(one.labels), 0, 0) for one in mine]
-            built = await training_pool.build(db, pool, parent, labels)
-            await _heard(db, built, screening, hear if heard else None)
-        if free:
-            await look_at_free(db)
-
-    async def look_at_free(db: aiosqlite.Connection) -> None:
-        share, n = core.config.training.replay_share, core.config.training.min_ratings
-        found = await training_pool.candidates(
-            db, pool, parent=parent, replay=replay, replay_share=share, at_least=n, **known
-        )
-        await _heard(db, found, screening, words.said if heard else None)
-        if core.config.judge.by:
-            judged = await judgements.candidates(db, pool, parent=parent, **known)
-            await _heard(db, judged, screening, words.corrections if heard else None)
-
-    if core.filtering:
-        await core.store.read(look)
-    return screening
-
-
-async def claim(
-    db: aiosqlite.Connection,
-    core: Core,
-    screening: Screening,
-    lines: NoteLines | None = None,
-    *,
-    parent: int,
-    cause: Sequence[Reason],
-    at_least: int,
-    replay: bool,
-) -> tuple[int, tuple[RunItem, ...]]:
-    """Open a run from `parent` on what can be taken, `at_least` so many answers: its number, and those.
-
-    It teaches notes of `lines`. Part of the caller's transaction. Raises TrainingError where there is too
-    little.
-    """
-    available, items = await take(db, replace(usual(core, screening, parent=parent), replay=replay))
-    but = f"; filters have left {len(screening.left_out)} out" if screening.left_out else ""
-    fresh = [item for item in items if not (item.replayed or judgements.is_judged(item.labels))]
-    if not any(item.split == "train" for item in fresh):
-        raise TrainingError(f"there is nothing to train on yet: rate some answers first{but}", kind="data")
-    if len(fresh) < at_least:
-        raise TrainingError(
-            f"{len(fresh)} of {available} rated answers can train, the others are ties: "
-            f"{at_least} are needed{but}",
-            kind="data",
-        )
-    run = await runs.start(
-        db,
-        pool=core.pool,
-        parent=parent,
-        cause=cause,
-        backend=core.backend.name,
-        settings=settings_of(core),
-        items=items,
-        now=core.clock.now(),
-    )
-    return run, await with_notes(db, core, lines, run, items)
-
-
-async def kept(
-    core: Core, screening: Screening, operation: Callable[[aiosqlite.Connection], Awaitable[_T]]
-) -> _T:
-    """Write what claims answers, and what filters have left out of it: also where too little was left."""
-    try:
-        return await core.store.write(operation)
-    finally:
-        await screening.keep(core.store, core.pool, settings_of(core), core.clock.now())
-
-
-async def with_notes(
-    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, run: int, items: tuple[RunItem, ...]
-) -> tuple[RunItem, ...]:
-    """What a run has claimed, with the notes that it teaches."""
-    return await distilling.claim(db, core, lines, run, items) if lines and takes_notes(core) else items
 
 
 def takes_notes(core: Core) -> bool:

@@ -15,6 +15,7 @@ from goodbot.api.rewards import Moments, RewardPolicy, TurnRating
 from goodbot.api.turns import CHOICE
 from goodbot.learning.rating_quality import near_duplicates, weight_caps
 from goodbot.learning.rating_quality.consensus import RaterOpinion, outvoted
+from goodbot.learning.rating_quality.near_duplicates import Sketches
 from goodbot.store import choices, judgements, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
@@ -36,6 +37,7 @@ def claim(
     past: Sequence[Mapping[str, Opinion]] = (),
     spared: Collection[str] | None = None,
     said: Mapping[str, Sequence[Word]] | None = None,
+    sketches: Sketches | None = None,
 ) -> tuple[RunItem, ...]:
     """Give every candidate its reward, its split, its weight and its words, in the candidates' order.
 
@@ -52,13 +54,14 @@ def claim(
     `duplicate_weights` times what `share_weights` leaves of that, where a usual round trains on `round_size`.
     `past` are the labels of earlier rounds, oldest
     first, for policies that rescale. What trains takes of `said`, by turn, what `words.heard` lets through.
+    `sketches`: see `near_duplicates.sketched`.
     """
     against = unheard_of(candidates, policy, spared)
     unheard = {c.turn.id for c in candidates if against.issuperset(c.labels)}
     candidates = [c if c.turn.id in unheard else without(c, against) for c in candidates]
     rewards = _rewards(candidates, policy, past)
     taken = [c for c in candidates if c.turn.id in rewards]
-    groups = _repetitions(taken, rewards) if duplicate_limit else range(len(taken))
+    groups = _repetitions(taken, rewards, sketches) if duplicate_limit else range(len(taken))
     held_out = _held_out(taken, rewards, groups, unheard, held_out_share)
     items = [
         RunItem(
@@ -281,19 +284,15 @@ def _held_out(
     return {*good[:from_good], *bad[: wanted - from_good]}
 
 
-def _repetitions(taken: Sequence[Candidate], rewards: Mapping[str, float]) -> list[tuple[int, bool]]:
+def _repetitions(
+    taken: Sequence[Candidate], rewards: Mapping[str, float], known: Sketches | None
+) -> list[tuple[int, bool]]:
     """Of each the group of nearly the same question, and whether it was rated good or bad.
 
     Good and bad answers to one question are no repetition: their contrast is what teaches.
     """
-    numbers = near_duplicates.group([_exchange(candidate) for candidate in taken])
+    numbers = near_duplicates.group([near_duplicates.exchange(one.turn) for one in taken], known)
     return [(n, rewards[c.turn.id] > 0) for n, c in zip(numbers, taken, strict=True)]
-
-
-def _exchange(candidate: Candidate) -> tuple[str, str]:
-    """The question and the answer."""
-    messages = candidate.turn.messages
-    return (str(messages[-1].get("content", "") if messages else ""), candidate.turn.response)
 
 
 def _spread(turn: str) -> str:

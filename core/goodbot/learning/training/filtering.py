@@ -18,6 +18,7 @@ from goodbot.base.errors import TrainingError, boundary
 from goodbot.base.printing import printable
 from goodbot.config import Config
 from goodbot.config.toml import section
+from goodbot.learning.rating_quality.near_duplicates import Sketches
 from goodbot.store import Store, codec, quarantined, words
 from goodbot.store.training_pool import Candidate, Pool
 from goodbot.store.words import Word
@@ -81,6 +82,8 @@ class Screening:
         """Answer → what is in it."""
         self.sizes: dict[str, int] = {}
         """Answer → its characters, as far as they have been counted: no answer's are counted twice."""
+        self.sketches: Sketches = {}
+        """By which answers are compared with each other, as far as that was prepared."""
         self._filtering = filtering
         self._known: dict[tuple[str, Sequence[str]], str] = {}
         """What was found, by answer and what was said of it: nothing is asked twice."""

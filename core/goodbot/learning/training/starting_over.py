@@ -14,7 +14,7 @@ from goodbot.api.sentences import Reason
 from goodbot.learning.adapters import retention
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import batch
+from goodbot.learning.training import batch, opening
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.folders import RunFolders
 from goodbot.store import adapters, distilled, judgements, objections, progress, runs
@@ -70,7 +70,7 @@ async def start_over(
             if row.run == run and row.erased_at is None and row.version not in used:
                 await retention.erase(core.store, registry.root, row, core.clock.now())
     clean = await registry.usable_ancestor(await registry.head())
-    looked = await batch.looked_at(core, parent=clean, replay=replay, own=items, free=clean != parent)
+    looked = await opening.looked_at(core, parent=clean, replay=replay, own=items, free=clean != parent)
 
     async def operation(db: aiosqlite.Connection) -> tuple[runs.RunItem, ...]:
         changed = {*await objections.changed_items(db, run), *await objections.unshared(db, core.pool, run)}
@@ -88,7 +88,7 @@ async def start_over(
             return ()
         await runs.claim_again(db, run, clean, left)
         await progress.starts_over(db, run)
-        return await batch.with_notes(db, core, lines, run, left)
+        return await opening.with_notes(db, core, lines, run, left)
 
     left = await core.store.write(operation)
     if left:

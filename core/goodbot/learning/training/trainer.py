@@ -22,10 +22,9 @@ from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import attempts, batch, dry_run, starting_over
+from goodbot.learning.training import attempts, batch, dry_run, opening, starting_over
 from goodbot.learning.training.attempts import Attempts
 from goodbot.learning.training.distilling import NoteLines
-from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
@@ -193,31 +192,32 @@ class Trainer:
 
     async def _claimed(self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
-        looked = await batch.looked_at(self._core, parent=parent, replay=replay)
-        claiming = asyncio.create_task(self._claim(parent, cause, at_least, replay, looked), name="claim")
-        try:
-            return await asyncio.shield(claiming)
-        except asyncio.CancelledError:
-            with contextlib.suppress(GoodbotError):
-                run, *_ = await claiming
-                await self._finish(self._ended(run))
-            raise
-
-    async def _claim(
-        self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool, looked: Screening
-    ) -> Claimed:
-        """Take the ratings and open the run in one transaction."""
-
-        async def operation(db: aiosqlite.Connection) -> Claimed:
-            if self._unwritten is not None:
-                await self._write(db, verdict=self._unwritten)
-            of = (db, self._core, looked, self._lines)
-            run, items = await batch.claim(*of, parent=parent, cause=cause, at_least=at_least, replay=replay)
-            return run, parent, items
-
-        claimed = await batch.kept(self._core, looked, operation)
-        self._unwritten = None
+        if (unwritten := self._unwritten) is not None:
+            await self._store.write(partial(self._write, verdict=unwritten))
+            self._unwritten = None
+        ahead = opening.Ahead(self._core, parent=parent, replay=replay)
+        claimed: Claimed | None = None
+        while claimed is None:
+            await ahead.look()
+            claiming = asyncio.create_task(self._claim(ahead, cause, at_least), name="claim")
+            try:
+                claimed = await asyncio.shield(claiming)
+            except asyncio.CancelledError:
+                with contextlib.suppress(GoodbotError):
+                    if (found := await claiming) is not None:
+                        await self._finish(self._ended(found[0]))
+                raise
         return claimed
+
+    async def _claim(self, ahead: opening.Ahead, cause: Sequence[Reason], at_least: int) -> Claimed | None:
+        """Take the ratings and open the run in one transaction; None: `ahead` is to look again."""
+
+        async def operation(db: aiosqlite.Connection) -> Claimed | None:
+            of = (db, self._core, ahead, self._lines)
+            opened = await opening.claim(*of, cause=cause, at_least=at_least)
+            return opened and (opened[0], ahead.parent, opened[1])
+
+        return await opening.kept(self._core, ahead.screening, operation)
 
     def _begins(self) -> None:
         self._gate = {}

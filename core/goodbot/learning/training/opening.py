@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run opens. What it claims is computed before the transaction that opens it: ratings wait for that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import aiosqlite
+
+from goodbot.api.sentences import Reason
+from goodbot.base.errors import TrainingError
+from goodbot.learning.core import Core
+from goodbot.learning.rating_quality import near_duplicates
+from goodbot.learning.training import batch, distilling
+from goodbot.learning.training.batch import Taken
+from goodbot.learning.training.distilling import NoteLines
+from goodbot.learning.training.filtering import Screening
+from goodbot.store import codec, judgements, runs, training_pool, words
+from goodbot.store.runs import RunItem
+from goodbot.store.training_pool import Candidate
+
+_T = TypeVar("_T")
+TRIES = 3
+"""So often it is computed ahead. Where people change their minds each time, the transaction computes it."""
+
+
+class Ahead:
+    """What a new run would claim, computed while nobody waits for it.
+
+    The last time without the answers of which something has changed during each time before: they wait for
+    the next run.
+    """
+
+    def __init__(self, core: Core, *, parent: int, replay: bool) -> None:
+        self.screening = Screening(core.filtering)
+        self.parent = parent
+        self._store = core.store
+        self._taking = replace(batch.usual(core, self.screening, parent=parent), replay=replay)
+        self._found: Taken | None = None
+        self._tries = 0
+        self._restless = set[str]()
+
+    async def look(self) -> None:
+        """Compute it, once more where that was not `taken`. Raises TrainingError, StoreError."""
+        self._tries += 1
+        left_out = frozenset(self._restless) if self._tries == TRIES else frozenset[str]()
+        self._taking = replace(self._taking, but=left_out)
+        ahead = self._tries <= TRIES
+        self._found = await self._store.snapshot(self._take) if ahead else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it has left out nothing that could be claimed."""
+        return not self._taking.but
+
+    async def taken(self, db: aiosqlite.Connection) -> Taken | None:
+        """What a run claims now, in the transaction that opens it; None: what was computed does not hold."""
+        if self._found is None:
+            return await self._take(db)
+        changed = await batch.changed(db, self._taking, self._found)
+        self._restless |= changed or set()
+        return self._found if changed is None else None
+
+    async def _take(self, db: aiosqlite.Connection) -> Taken:
+        return await batch.taken(db, self._taking)
+
+
+async def claim(
+    db: aiosqlite.Connection,
+    core: Core,
+    ahead: Ahead,
+    lines: NoteLines | None = None,
+    *,
+    cause: Sequence[Reason],
+    at_least: int,
+) -> tuple[int, tuple[RunItem, ...]] | None:
+    """Open a run on what can be taken, `at_least` so many answers: its number, and those.
+
+    It teaches notes of `lines`. Part of the caller's transaction. None: nothing is done, and `ahead` is to
+    look again. Raises TrainingError where there is too little.
+    """
+    if (found := await ahead.taken(db)) is None:
+        return None
+    if too_little := _too_little(found, at_least):
+        if not ahead.whole:
+            return None
+        left_out = ahead.screening.left_out
+        but = f"; filters have left {len(left_out)} out" if left_out else ""
+        raise TrainingError(f"{too_little}{but}", kind="data")
+    run = await runs.start(
+        db,
+        pool=core.pool,
+        parent=ahead.parent,
+        cause=cause,
+        backend=core.backend.name,
+        settings=batch.settings_of(core),
+        items=found.items,
+        last_event=found.last_event,
+        now=core.clock.now(),
+    )
+    return run, await with_notes(db, core, lines, run, found.items)
+
+
+def _too_little(found: Taken, at_least: int) -> str:
+    """What is missing, as a sentence's beginning; empty: nothing."""
+    fresh = [item for item in found.items if not (item.replayed or judgements.is_judged(item.labels))]
+    if not any(item.split == "train" for item in fresh):
+        return "there is nothing to train on yet: rate some answers first"
+    if len(fresh) >= at_least:
+        return ""
+    return (
+        f"{len(fresh)} of {found.available} rated answers can train, the others are ties: "
+        f"{at_least} are needed"
+    )
+
+
+async def kept(
+    core: Core, screening: Screening, operation: Callable[[aiosqlite.Connection], Awaitable[_T]]
+) -> _T:
+    """Write what claims answers, and what filters have left out of it: also where too little was left."""
+    try:
+        return await core.store.write(operation)
+    finally:
+        await screening.keep(core.store, core.pool, batch.settings_of(core), core.clock.now())
+
+
+async def with_notes(
+    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, run: int, items: tuple[RunItem, ...]
+) -> tuple[RunItem, ...]:
+    """What a run has claimed, with the notes that it teaches."""
+    return await distilling.claim(db, core, lines, run, items) if lines and batch.takes_notes(core) else items
+
+
+async def looked_at(
+    core: Core, *, parent: int, replay: bool, own: Sequence[RunItem] = (), free: bool = True
+) -> Screening:
+    """Look at what a run from `parent` that starts over may claim: its `own` items, and all that is `free`
+    where it takes that. Raises TrainingError.
+
+    While it claims, whoever rates waits for it: then filters are asked about nothing but what has come since,
+    no answer's length is read again, and none is prepared again for being compared with others.
+    """
+    screening, pool, training = Screening(core.filtering), core.pool, core.config.training
+    taking = replace(batch.usual(core, screening, parent=parent), replay=replay)
+
+    async def prepare(db: aiosqlite.Connection, found: list[Candidate], judged: bool) -> None:
+        hear = words.corrections if judged else words.said
+        await batch.let_through(db, found, screening, hear if taking.with_words else None)
+        if training.duplicate_limit and not judged:
+            compared = [near_duplicates.exchange(one.turn) for one in found]
+            await asyncio.to_thread(near_duplicates.sketched, compared, screening.sketches)
+
+    async def look(db: aiosqlite.Connection) -> None:
+        for judged in (False, True):
+            mine = [one for one in own if judgements.is_judged(one.labels) is judged]
+            rows = [(one.turn, codec.dump_json(one.labels), 0, 0) for one in mine]
+            await prepare(db, await training_pool.build(db, pool, parent, rows), judged)
+        if not free:
+            return
+        share, n = training.replay_share, training.min_ratings
+        rows, repeated = await training_pool.chosen(
+            db, pool, replay=replay, replay_share=share, at_least=n, **taking.known
+        )
+        await prepare(db, await training_pool.build(db, pool, parent, rows, repeated), False)
+        if core.config.judge.by:
+            rows = await judgements.chosen(db, pool, **taking.known)
+            await prepare(db, await training_pool.build(db, pool, parent, rows), True)
+
+    if core.filtering or training.duplicate_limit:
+        await core.store.snapshot(look)
+    return screening
