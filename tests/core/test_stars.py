@@ -11,6 +11,7 @@ from goodbot import RewardPolicy, hookimpl
 from goodbot.api.rewards import TurnRating
 from goodbot.learning.training.batch import take, usual
 from goodbot.learning.training.filtering import Screening
+from goodbot.store import basis
 
 from tests.core.builders import Bot, check, open_bot, rows
 
@@ -74,6 +75,23 @@ async def test_normalized_goes_by_the_rewards_of_the_rounds_before(tmp_path: Pat
             " WHERE i.run = 2 AND t.response LIKE '%worth 3'",
         )
         assert found == -1.0, "middling, where the others got four and five"
+
+
+async def test_t9_what_was_taken_back_scales_nothing_any_more(tmp_path: Path) -> None:
+    """A run that was refused keeps what it has claimed, and no undo ends it."""
+    async with open_bot(tmp_path, reward="normalized") as bot:
+        await bot.rated(8)
+        bot.fake.set(train="refuse")
+        assert (await bot.train()).state == "refused"
+
+        async def past() -> int:
+            return len(await bot.store.read(lambda db: basis.past_labels(db, bot.app.pool, 256)))
+
+        used = await rows(bot.store, "SELECT turn FROM run_items WHERE split = 'train' ORDER BY turn")
+        assert await past() == len(used) == 6
+        for left, (turn,) in zip(range(5, -1, -1), used, strict=True):
+            await bot.command("undo", turn)
+            assert await past() == left
 
 
 async def test_stars_that_come_later_take_nothing_back_and_stars_taken_back_do(tmp_path: Path) -> None:
