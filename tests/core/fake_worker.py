@@ -81,7 +81,7 @@ def train() -> int:
         go = Path(job["model"]) / "go"
         while mode == "guilty slow" and not go.exists():
             time.sleep(0.005)
-    elif mode in ("nan", "oom", "memory"):
+    elif mode in ("nan", "oom", "memory", "disk"):
         emit(event="failed", kind=mode, reason=f"The loss was {mode}.")
         return 0
     if modes.get("retire"):

@@ -109,6 +109,7 @@ def test_numbers_are_written_as_the_language_does(language: str, said: tuple[str
 CONDITIONS = (
     *(waits(name, step=3, steps=6) for name in ("paused", "quiet_hours", "battery", "goes_on")),
     *(waits(name, load=0.9, limit=0.75, step=0, steps=0) for name in ("processors", "gpu")),
+    *(waits("disk", megabytes=700, step=step, steps=6 if step else 0) for step in (0, 3)),
     *(waits("off"), waits("manual"), waits("schedule", time="04:00"), waits("cancelled", wanted=1)),
     *(waits("ratings", available=1, needed=8), waits("enough", available=1)),
     *(

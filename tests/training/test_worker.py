@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -191,6 +192,11 @@ def test_what_is_wrong_is_told_in_a_sentence(
     assert not list(tmp_path.iterdir()), "no candidate is left"
 
 
+def ended_by(first: Exception, error: Exception) -> Exception:
+    error.__cause__ = first
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -198,6 +204,11 @@ def test_what_is_wrong_is_told_in_a_sentence(
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "oom"),
         (RuntimeError("[malloc_or_wait] Unable to allocate"), "oom"),
         (type("OutOfMemoryError", (RuntimeError,), {})("CUDA"), "oom"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "disk"),
+        (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), "disk"),
+        (type("SafetensorError", (Exception,), {})("I/O error: No space left (os error 28)"), "disk"),
+        (ended_by(OSError(errno.ENOSPC, "full"), RuntimeError(SECRET)), "disk"),
+        (OSError(errno.EIO, SECRET), "error"),
         (TrainingError("No.", kind="nan"), "nan"),
         (AdapterError("No."), "error"),
         (RuntimeError(SECRET), "error"),

@@ -111,8 +111,8 @@ class ServerError(GoodbotError):
 class TrainingError(GoodbotError):
     """A training run failed.
 
-    `kind` is one of nan, oom (it ran out), memory (refused before the start), killed (SIGKILL), died,
-    silent, data, error.
+    `kind` is one of nan, oom (it ran out), memory (refused before the start), disk (full), killed (SIGKILL),
+    died, silent, data, error.
     """
 
     def __init__(self, message: str, *, kind: str = "error") -> None:

@@ -61,6 +61,8 @@ async def train(call: Call) -> Result:
 
 async def _start(call: Call, ratings: int, goes_on: RunProgress | None) -> Result:
     s, language = call.services, call.user.language
+    if full := s.scheduler.disk.missing():
+        raise UsageError(sentence(full.for_owners(language), language))
     pressure = await s.scheduler.pressure()
     off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     switched = waits("off") if off else waits("paused") if paused else None

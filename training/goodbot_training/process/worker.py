@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any, BinaryIO, NoReturn
 
 from goodbot.api.backend import TrainingBackend
-from goodbot.base import priority
+from goodbot.base import full_disk, priority
 from goodbot.base.errors import GoodbotError, TrainingError
 
 from goodbot_training.backends.asking import ComputesElsewhere
@@ -87,6 +87,8 @@ def failure(error: BaseException) -> tuple[str, str]:
     name = type(error).__name__
     if isinstance(error, TrainingError):
         return error.kind, str(error)
+    if full_disk.is_full(error):
+        return full_disk.KIND, full_disk.SENTENCE
     if isinstance(error, GoodbotError):
         return "error", str(error)
     if isinstance(error, MemoryError) or name == "OutOfMemoryError" or _tells_memory(error):

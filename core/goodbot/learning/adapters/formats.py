@@ -40,7 +40,7 @@ _RESULTS = {
 """What lies in a directory of `formats`, beside its manifest."""
 _HASH = 16
 _PART = ".part-"
-_NOT_ITS_FAULT = ("died", "killed", "memory", "oom")
+_NOT_ITS_FAULT = ("died", "disk", "killed", "memory", "oom")
 """Kinds of a failure that say nothing of the adapter."""
 _LARGEST = 1 << 42
 _TAKE_SECONDS = 3600.0

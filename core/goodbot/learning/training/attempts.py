@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from goodbot.base import full_disk
 from goodbot.base.errors import TrainingError, boundary
 from goodbot.learning import worker_process
 from goodbot.learning.core import Core
@@ -59,6 +60,19 @@ class Attempts:
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
+
+    async def full(self, run: int, error: Exception) -> TrainingError | None:
+        """What is said of a run that waits until the disk has room again; None: it has another end.
+
+        It waits no more after so many starts without a step forward: there is room by all that can be seen.
+        """
+        if not full_disk.is_full(error):
+            return None
+        now = await self._store.read(lambda db: progress.of(db, run))
+        if now.starts >= MOST:
+            return None
+        said = f"{full_disk.SENTENCE} The training waits{now.where}, and goes on there."
+        return TrainingError(said, kind=full_disk.KIND)
 
     async def _elsewhere(
         self, run: int, job: Mapping[str, Any]

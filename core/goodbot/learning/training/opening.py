@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import aiosqlite
 
@@ -22,7 +21,6 @@ from goodbot.store import codec, judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 
-_T = TypeVar("_T")
 TRIES = 3
 """So often it is computed ahead. Where people change their minds each time, the transaction computes it."""
 
@@ -68,20 +66,28 @@ class Ahead:
         return await batch.taken(db, self._taking)
 
 
-async def claim(
-    db: aiosqlite.Connection,
-    core: Core,
-    ahead: Ahead,
-    lines: NoteLines | None = None,
-    *,
-    cause: Sequence[Reason],
-    at_least: int,
+async def opened(
+    core: Core, ahead: Ahead, lines: NoteLines | None = None, *, cause: Sequence[Reason], at_least: int
 ) -> tuple[int, tuple[RunItem, ...]] | None:
     """Open a run on what can be taken, `at_least` so many answers: its number, and those.
 
-    It teaches notes of `lines`. Part of the caller's transaction. None: nothing is done, and `ahead` is to
-    look again. Raises TrainingError where there is too little.
+    It teaches notes of `lines`. None: nothing is done, and `ahead` is to look again. What filters have left
+    out is kept, also where too little was left. Raises TrainingError where there is too little, StoreError.
     """
+    try:
+        return await core.store.write(lambda db: _claim(db, core, ahead, lines, cause, at_least))
+    finally:
+        await ahead.screening.keep(core.store, core.pool, batch.settings_of(core), core.clock.now())
+
+
+async def _claim(
+    db: aiosqlite.Connection,
+    core: Core,
+    ahead: Ahead,
+    lines: NoteLines | None,
+    cause: Sequence[Reason],
+    at_least: int,
+) -> tuple[int, tuple[RunItem, ...]] | None:
     if (found := await ahead.taken(db)) is None:
         return None
     if too_little := _too_little(found, at_least):
@@ -115,16 +121,6 @@ def _too_little(found: Taken, at_least: int) -> str:
         f"{len(fresh)} of {found.available} rated answers can train, the others are ties: "
         f"{at_least} are needed"
     )
-
-
-async def kept(
-    core: Core, screening: Screening, operation: Callable[[aiosqlite.Connection], Awaitable[_T]]
-) -> _T:
-    """Write what claims answers, and what filters have left out of it: also where too little was left."""
-    try:
-        return await core.store.write(operation)
-    finally:
-        await screening.keep(core.store, core.pool, batch.settings_of(core), core.clock.now())
 
 
 async def with_notes(

@@ -21,7 +21,7 @@ from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Reason, because, ended, in_words, words
 from goodbot.api.server import BASE
 from goodbot.base import trees
-from goodbot.base.errors import AdapterError, GoodbotError, ServerError
+from goodbot.base.errors import AdapterError, GoodbotError, ServerError, TrainingError, unexpected
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
@@ -58,6 +58,15 @@ def verdict_of(gate: Mapping[str, Any], left: int) -> tuple[Reason, ...]:
         sentence = str(gate["reason"]) if "reason" in gate else NO_VERDICT
         said = in_words(ended(sentence) if left > 0 else sentence)
     return (*said, because("answers_wait", answers=left)) if left > 0 else said
+
+
+def failed(run: int, error: Exception) -> RunOutcome:
+    """What a run came to that something has broken; what nobody foresaw is in the log."""
+    if isinstance(error, GoodbotError):
+        kind = error.kind if isinstance(error, TrainingError) else ""
+        return RunOutcome(run=run, state="failed", ending=in_words(str(error)), kind=kind)
+    logger.error("run %d", run, exc_info=error, extra={"run": run})
+    return RunOutcome(run=run, state="failed", ending=in_words(unexpected(error)))
 
 
 class _Step(Enum):

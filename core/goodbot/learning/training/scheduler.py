@@ -21,6 +21,7 @@ from goodbot.inference.servers import choice
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.idle import LoadMonitor
+from goodbot.learning.training.disk_room import DiskRoom
 from goodbot.learning.training.publish import RunOutcome
 from goodbot.learning.training.readiness import Readiness
 from goodbot.learning.training.round_size import RoundSize
@@ -52,9 +53,8 @@ class Scheduler:
         """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
         self._load, self._plugins, self._clock = load, core.plugins, core.clock
-        self._filtering = core.filtering
-        self._config, self._pool = core.config.training, core.pool
-        self.size = RoundSize.of(core)
+        self._config, self._pool, self._filtering = core.config.training, core.pool, core.filtering
+        self.size, self.disk = RoundSize.of(core), DiskRoom.of(core)
         self._retrain = adapters.retrain_switch(core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
@@ -174,7 +174,7 @@ class Scheduler:
 
     async def _to_go_on(self, items: int, at: Mapping[str, int]) -> Condition:
         """Whether an interrupted run may go on now: it has been due before."""
-        if pressure := await self._load.before_run():
+        if pressure := self.disk.missing() or await self._load.before_run():
             return replace(pressure, facts={**pressure.facts, **at})
         if objection := self._plugins.veto_training(items):
             return waits("plugin_again", said=objection, **at)
@@ -186,7 +186,7 @@ class Scheduler:
         available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
         if available < enough:
             return waits("ratings", available=available, needed=needed)
-        held = await self._held_back() or (None if retrain else await self._not_yet())
+        held = self.disk.missing() or await self._held_back() or (None if retrain else await self._not_yet())
         if held := held or await (self.pressure() if self.training else self._load.before_run()):
             return replace(held, facts={**held.facts, "available": available})
         available = (await self.standing()).available

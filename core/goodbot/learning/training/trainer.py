@@ -19,7 +19,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.sentences import Reason, because, in_words
-from goodbot.base.errors import GoodbotError, TrainingError, boundary, unexpected
+from goodbot.base.errors import GoodbotError, boundary
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import attempts, batch, dry_run, opening, starting_over
@@ -28,7 +28,7 @@ from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import Publisher, RunOutcome, verdict_of
+from goodbot.learning.training.publish import Publisher, RunOutcome, failed, verdict_of
 from goodbot.store import codec, progress, quarantined, runs
 
 logger = logging.getLogger(__name__)
@@ -72,9 +72,10 @@ class Trainer:
         """Go on with an interrupted run, or claim `at_least` so many answers for a `cause`; train and decide.
 
         With `replay` what other base models were rated for is available too, and an interrupted run
-        is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing
-        but cancellation, which ends the child within a second and the run too, unless `ending` is
-        empty. In the `background` the child has the lowest priority, since nobody waits for it.
+        is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing but
+        TrainingError where the disk is full, for which the run waits, and cancellation, which ends the child
+        within a second and the run too, unless `ending` is empty. In the `background` the child has the
+        lowest priority, since nobody waits for it.
         """
         self.ending, self._left = STOPPED, 0
         active = await self._registry.active()
@@ -91,16 +92,15 @@ class Trainer:
                     break
                 self._begins()
                 verdict = await self._train(run, active, parent, items, background)
-        except GoodbotError as error:
-            kind = error.kind if isinstance(error, TrainingError) else ""
-            verdict = RunOutcome(run=run, state="failed", ending=in_words(str(error)), kind=kind)
         except asyncio.CancelledError:
             if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
             raise
         except Exception as error:
-            logger.exception("run %d", run, extra={"run": run})
-            verdict = RunOutcome(run=run, state="failed", ending=in_words(unexpected(error)))
+            if not replay and (full := await self._attempts.full(run, error)):
+                await self._plugins.on_training_interrupted(run)
+                raise full from error
+            verdict = failed(run, error)
         finally:
             self.progress = None
         await self._finish(verdict)
@@ -211,13 +211,9 @@ class Trainer:
 
     async def _claim(self, ahead: opening.Ahead, cause: Sequence[Reason], at_least: int) -> Claimed | None:
         """Take the ratings and open the run in one transaction; None: `ahead` is to look again."""
-
-        async def operation(db: aiosqlite.Connection) -> Claimed | None:
-            of = (db, self._core, ahead, self._lines)
-            opened = await opening.claim(*of, cause=cause, at_least=at_least)
-            return opened and (opened[0], ahead.parent, opened[1])
-
-        return await opening.kept(self._core, ahead.screening, operation)
+        of = (self._core, ahead, self._lines)
+        opened = await opening.opened(*of, cause=cause, at_least=at_least)
+        return opened and (opened[0], ahead.parent, opened[1])
 
     def _begins(self) -> None:
         self._gate = {}

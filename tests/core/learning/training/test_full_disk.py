@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A full disk costs no training: it waits, and goes on once there is room."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.base.errors import GoodbotError, StoreFullError, TrainingError
+from goodbot.base.full_disk import is_full
+from goodbot.learning.training import attempts, disk_room
+
+from tests.core.builders import Bot, check, open_bot, rows, until
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+async def fails(bot: Bot) -> None:
+    """It is told what to do, and the run waits."""
+    with pytest.raises(GoodbotError, match=r"free some space.* The training waits.*goes on there"):
+        await bot.train()
+    run = await bot.last_run()
+    assert (run.id, run.state) == (1, "running")
+
+
+async def goes_on(bot: Bot) -> None:
+    bot.fake.set(train="ok")
+    await bot.command("resume")
+    await bot.settle()
+    run = await bot.last_run()
+    assert (run.id, run.state) == (1, "activated"), run.reason
+    await check(bot)
+
+
+async def test_t10_a_disk_that_is_full_for_its_child_costs_no_training(tmp_path: Path) -> None:
+    """It failed, and so did the next two, one after the other."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")  # so that it does not go on by itself before it is looked at
+        bot.fake.set(train="disk")
+        await fails(bot)
+        assert await rows(bot.store, "SELECT count(*) FROM set_aside") == [(0,)]
+        await goes_on(bot)
+
+
+async def test_t10_nor_does_one_that_is_full_when_its_version_is_laid_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+
+        async def go(*args: Any, **more: Any) -> Any:
+            raise FULL
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.trainer._going_live, "go", go)
+            await fails(bot)
+        await goes_on(bot)
+
+
+async def test_t10_where_there_seems_to_be_room_it_is_not_tried_for_ever(tmp_path: Path) -> None:
+    """A quota, say, which nothing tells."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+        bot.fake.set(train="disk")
+        for _ in range(attempts.MOST - 1):
+            await fails(bot)
+        assert (await bot.train()).state == "failed"
+        assert (await bot.status())["ratings"] == 8
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_t10_a_training_waits_for_the_room_that_it_needs(
+    begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        if begun:
+            await bot.command("pause")
+            bot.fake.set(train="disk")
+            await fails(bot)
+        with monkeypatch.context() as patch:
+            patch.setattr(disk_room, "_free", lambda home: 400_000_000)
+            assert "waits until 500 MB of the disk are free" in await bot.command("train")
+            if begun:
+                await bot.command("resume")
+                assert "until 500 MB of the disk are free" in (await bot.status())["next"]
+            assert not bot.app.scheduler.training
+            assert len(await rows(bot.store, "SELECT 1 FROM runs")) == begun
+            bot.fake.set(train="ok")
+        if begun:
+            bot.app.scheduler.wake()
+            await bot.settle()
+        else:
+            await bot.train()
+        run = await bot.last_run()
+        assert (run.id, run.state) == (1, "activated"), run.reason
+        await check(bot)
+
+
+async def test_t10_by_itself_none_begins_without_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_room, "_free", lambda home: 0)
+    async with open_bot(tmp_path, schedule="auto") as bot:
+        await bot.rated(8)
+
+        async def waits() -> bool:
+            return "of the disk are free" in (await bot.status())["next"]
+
+        await until(waits)
+        monkeypatch.setattr(disk_room, "_free", lambda home: 1 << 40)
+        bot.app.scheduler.wake()
+        await until(bot.app.registry.active)
+
+
+def test_what_is_needed_grows_with_what_is_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_room, "_free", lambda home: 600_000_000)
+    assert disk_room.DiskRoom(home=tmp_path, needed=100_000_000).missing() is None
+    missing = disk_room.DiskRoom(home=tmp_path, needed=100_000_001).missing()
+    assert missing is not None
+    assert missing.facts == {"megabytes": 601}
+    monkeypatch.undo()
+    assert disk_room.DiskRoom(home=tmp_path / "gone", needed=0).missing() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (FULL, True),
+        (OSError(errno.EDQUOT, "quota"), True),
+        (StoreFullError("full"), True),
+        (TrainingError("full", kind="disk"), True),
+        (ExceptionGroup("both", [ValueError()]), False),
+        (OSError(errno.EACCES, "no"), False),
+        (None, False),
+    ],
+)
+def test_a_full_disk_is_told_from_other_faults(error: Exception | None, full: bool) -> None:
+    assert is_full(error) is full
+    outer = GoodbotError("outer")
+    outer.__cause__ = error
+    assert is_full(outer) is full
+    outer.__context__ = outer
+    outer.__cause__ = None
+    assert not is_full(outer), "it ends"
