@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from goodbot.api import headings, marks
 from goodbot.api.marks import ANY, BREAK, broken, whole
+from goodbot.base.errors import ConfigError
+from goodbot.inference.models.directory import resolve
+from goodbot.inference.models.obtain import obtain
 
 from tests.ordinary import ORDINARY
 
@@ -231,6 +234,29 @@ def test_a_models_own_marks_are_those_of_its_tokenizer_and_template(tmp_path: Pa
     assert broken(said, found) == (
         f"<{BREAK}|im_end|> <{BREAK}odd>     [{BREAK}INST] <{BREAK}/think> <{BREAK}tools> <|other|> <s>"
     )
+
+
+@pytest.mark.parametrize("what", ["many", "long"])
+def test_t12_more_tokens_than_can_be_told_from_words_are_refused(what: str, tmp_path: Path) -> None:
+    """Millions took gigabytes and minutes of the program that answers; without them words become marks."""
+    count, name = (marks.MOST_ADDED + 1, "<{}>") if what == "many" else (5, "<{}" + "x" * ((1 << 20) - 9))
+    tokens = [{"content": name.format(n), "special": True} for n in range(count)]
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": tokens}))
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    for refuses in (
+        lambda: marks.of(tmp_path),
+        lambda: resolve(str(tmp_path), {}, demo=False),
+        lambda: obtain(str(tmp_path), tmp_path / "home"),
+    ):
+        with pytest.raises(ConfigError, match=r"added tokens.* Use another model"):
+            refuses()
+    tokens.pop()
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"added_tokens": tokens[:4]}, indent=2))
+    assert resolve(str(tmp_path), {}, demo=False).path == tmp_path.resolve()
+    assert len(marks.added(tmp_path)) == 4
+    if what == "many":
+        assert broken("<1>", marks.of(tmp_path)) == f"<{BREAK}1>"
 
 
 def test_files_are_read_again_when_they_are_others_and_else_not(

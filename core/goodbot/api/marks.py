@@ -12,13 +12,14 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from goodbot.api import headings
 from goodbot.api.headings import INNER, Heading
 from goodbot.base import endings
+from goodbot.base.errors import ConfigError
 from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by
 
 _Value = TypeVar("_Value")
@@ -37,6 +38,10 @@ _ANGLES = (
 _LONGEST = 1 << 20
 _DEEPEST = 40
 """Patterns within patterns, at most."""
+MOST_ADDED = 70_000
+"""Added tokens of a model, at most: those that speak have some 66,000. Each costs memory and time."""
+_MOST_CHARACTERS = 4 << 20
+"""Of all their names."""
 _WORDS = "heading"
 _ARGUMENTS = "arguments"
 """Of a call: JSON, in which a heading begins no turn."""
@@ -206,14 +211,38 @@ def _chat_template(path: Path, *_: object) -> str:
 
 
 def added(model: Path) -> list[dict[str, Any]]:
-    """The added tokens of a tokenizer.json, whose vocabulary behind them is not parsed; none without one."""
+    """The added tokens of a tokenizer.json, whose vocabulary behind them is not parsed; none without one.
+
+    Raises ConfigError for more of them than can be told from people's words: without all of them nothing of
+    that model is answered.
+    """
+    found: list[dict[str, Any]] = []
+    characters = 0
     try:
         text = (model / "tokenizer.json").read_text("utf-8")
-        start = text.index("[", text.index('"added_tokens"'))
-        tokens, _ = json.JSONDecoder().raw_decode(text, start)
-        return [{**one, "content": str(one["content"])} for one in tokens]
+        for one in _listed(text, text.index("[", text.index('"added_tokens"')) + 1):
+            found.append({**one, "content": str(one["content"])})
+            characters += len(found[-1]["content"])
+            if len(found) > MOST_ADDED or characters > _MOST_CHARACTERS:
+                raise ConfigError(
+                    f"{model}/tokenizer.json has more than {MOST_ADDED:,} added tokens, or very long ones: "
+                    "goodbot cannot tell all of them from people's words. Use another model"
+                )
     except _MALFORMED:
         return []
+    return found
+
+
+def _listed(text: str, at: int) -> Iterator[dict[str, Any]]:
+    """The entries of a list of JSON from behind its bracket on, one at a time: it may have millions."""
+    decoder = json.JSONDecoder()
+    while True:
+        while text[at] in " \t\r\n,":
+            at += 1
+        if text[at] == "]":
+            return
+        one, at = decoder.raw_decode(text, at)
+        yield one
 
 
 def is_mark(token: Mapping[str, Any]) -> bool:

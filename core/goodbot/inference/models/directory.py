@@ -43,6 +43,7 @@ def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> Res
     if path.is_dir():
         path = path.resolve()
         check(path)
+        refuse_odd_marks(path)
         return ResolvedModel(name=identity(path), path=path)
     hub = hub_name(wanted)
     if hub is None:
@@ -54,6 +55,7 @@ def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> Res
             f"the model {wanted} is not on this machine: `goodbot model use {repo}` downloads it"
         )
     check(found)
+    refuse_odd_marks(found)
     return ResolvedModel(name=repo, path=found)
 
 
@@ -105,6 +107,13 @@ def refuse_odd_files(path: Path) -> None:
             raise ConfigError(f"{file} is a link out of the model's directory: put the file itself there")
         if file.suffix in _TEXTS and about.st_size > _LONGEST_TEXT:
             raise ConfigError(f"{file} has {about.st_size >> 20} MB: no model's file is so long")
+
+
+def refuse_odd_marks(path: Path) -> None:
+    """Refuse a model whose marks cannot all be told from people's words. Raises ConfigError."""
+    from goodbot.api import marks  # many who ask for a directory look at none
+
+    marks.added(path)
 
 
 def missing_weights(path: Path) -> list[str]:

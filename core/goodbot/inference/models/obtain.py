@@ -12,7 +12,14 @@ from typing import Any
 from goodbot.base.errors import ConfigError
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.models import fetched
-from goodbot.inference.models.directory import cache_folder, cached, check, hub_name, resolve
+from goodbot.inference.models.directory import (
+    cache_folder,
+    cached,
+    check,
+    hub_name,
+    refuse_odd_marks,
+    resolve,
+)
 
 Progress = Callable[[Mapping[str, Any]], None]
 TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
@@ -46,6 +53,7 @@ def obtain(source: str, home: Path, *, progress: Progress | None = None) -> Obta
         raise ConfigError(f"{source!r} is neither a directory nor a name in the hub")
     repo, commit = hub
     if (here := complete(repo, commit)) is not None:
+        refuse_odd_marks(here)
         return Obtained(name=repo, reference=f"{repo}@{here.name}", path=here)
     return _download(repo, commit, home, progress)
 
@@ -83,6 +91,7 @@ def _download(repo: str, commit: str, home: Path, progress: Progress | None) -> 
     meter = _Meter(total, progress)
     path = transfer.download(model, folder, secret, meter)
     check(path)
+    refuse_odd_marks(path)
     return Obtained(name=repo, reference=f"{repo}@{model.commit}", path=path, fetched=meter.network)
 
 
