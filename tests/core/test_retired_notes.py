@@ -18,6 +18,7 @@ from goodbot.store import objections, progress
 from goodbot_training.job.types import Job
 
 from tests.core.builders import Bot, check_store, rows, until
+from tests.core.learning.training.test_starting_over import meanwhile
 from tests.core.test_news import told
 from tests.core.test_notes import SHORT, chip, noting, system
 
@@ -155,6 +156,59 @@ async def test_one_that_is_changed_while_it_is_taught_does_not_retire(tmp_path: 
         assert (await bot.last_run()).state == "activated"
         assert await retired(bot) == [(1, "kept")]
         assert "no lists" in await system(bot)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+@pytest.mark.parametrize("action", ["delete", "off", "edit", "move"])
+async def test_t8_one_that_is_changed_while_it_is_taught_is_not_learnt(
+    action: str, interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a rating that changes: the run went live with what its person did not want any more."""
+    said = {"delete": "delete {}", "off": "off {}", "edit": "edit {} no lists", "move": "move {} everybody"}
+    async with taught(tmp_path, retire=False) as bot:
+        await course(bot)
+        given = meanwhile(monkeypatch, nothing)
+        await bot.start_training()
+        assert len(await retired(bot)) == 1
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        if interrupted:
+            await bot.command("pause")
+            await until(lambda: not bot.app.scheduler.training)
+        await bot.command("notes", said[action].format(number))
+        if interrupted:
+            bot.fake.set(train="ok")
+            await bot.command("resume")
+            await bot.settle()
+            run = await bot.last_run()
+        else:
+            run = await bot.finish_training()
+        assert (run.id, run.state) == (1, "activated"), run.reason
+        assert len(given) == 2, "it has started over"
+        assert len(given[0]) == len(given[1]), "without the note, with all of its answers"
+        weights = await rows(bot.store, "SELECT DISTINCT notes, note_weight FROM run_items WHERE run = 1")
+        assert weights == [("[]", 0.0)]
+        assert (await job_of(bot, tmp_path / "job")).trials == ()
+        assert await rows(bot.store, "SELECT note, ratings, state FROM run_notes") == [(number, "[]", "kept")]
+        if action == "off":
+            assert "Take back" not in await bot.command("notes", f"off {number}"), "no version has learnt it"
+        await check_store(bot.store)
+
+
+async def test_t8_a_note_that_waited_is_taught_by_the_next_run(tmp_path: Path) -> None:
+    async with taught(tmp_path, retire=False) as bot:
+        await course(bot)
+        await bot.start_training()
+        [(number,)] = await rows(bot.store, "SELECT id FROM notes")
+        await bot.command("notes", f"edit {number} no lists")
+        await bot.finish_training()
+        await course(bot)
+        await bot.train()
+        assert (await bot.last_run()).state == "activated"
+        assert (number,) in await rows(bot.store, "SELECT note FROM run_notes WHERE run = 2")
+
+
+async def nothing(job: Any) -> None:
+    """Happens."""
 
 
 async def test_an_undo_of_its_rating_replaces_the_version(tmp_path: Path) -> None:

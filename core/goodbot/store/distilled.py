@@ -5,6 +5,9 @@ A version can have learnt what a note asks for. Then the note is *retired*: it i
 version is in the line of descent of the one that answers, and back by itself after a rollback, a reset, a
 withdrawal, a start from the base, and once somebody asks for the same again. So nothing follows any of these
 by hand. A run remembers which ratings its notes rested on: one that is taken back ends what was learnt by it.
+
+A note that is deleted, switched off or worded otherwise while a run teaches it waits for the next one, as a
+changed rating does: the run goes on without it, and keeps of it an entry that rests on nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +29,11 @@ _LOST = (
     "SELECT DISTINCT n.run FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"  # noqa: S608
     f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = b.value)"
 )
+_OTHER = (
+    "ratings <> '[]' AND (state = 'kept' OR NOT EXISTS"
+    " (SELECT 1 FROM notes WHERE notes.id = run_notes.note AND notes.used))"
+)
+"""SQL: a note of a run under way is not any more what it was when that claimed it."""
 # By the words and the weight that a rating has in training: what is outvoted, set aside or held out, and what
 # was said in private without consent, teaches by no note either.
 _TRAINED = (
@@ -49,16 +57,22 @@ class Retired:
 
 async def taught(db: aiosqlite.Connection, note: int) -> bool:
     """Whether a version that went live has learnt this note, needed or not."""
-    state = "SELECT 1 FROM run_notes n JOIN runs r ON r.id = n.run WHERE n.note = ? AND r.state = 'activated'"
-    return bool(await value(db, f"SELECT EXISTS ({state})", (note,)))
+    state = (
+        "SELECT EXISTS (SELECT 1 FROM run_notes n JOIN runs r ON r.id = n.run"
+        " WHERE n.note = ? AND n.ratings <> '[]' AND r.state = 'activated')"
+    )
+    return bool(await value(db, state, (note,)))
 
 
-async def rests(db: aiosqlite.Connection, pool: Pool, notes: Iterable[Note]) -> dict[int, dict[int, str]]:
+async def rests(
+    db: aiosqlite.Connection, pool: Pool, run: int, notes: Iterable[Note]
+) -> dict[int, dict[int, str]]:
     """Note → the ratings that it rests on and that train, each with whose it is; no note without any.
 
-    The run that is to teach them has claimed its items.
+    The run that is to teach them has claimed its items. Without what it has let go.
     """
-    found = {note.id: note.ratings for note in notes}
+    gone = {note for (note,) in await fetch(db, "SELECT note FROM run_notes WHERE run = ?", (run,))}
+    found = {note.id: note.ratings for note in notes if note.id not in gone}
     events = codec.dump_json(sorted({event for ratings in found.values() for event in ratings}))
     trained = dict(await fetch(db, _TRAINED, {**pool.values(), "events": events}))
     rests = {id_: {one: trained[one] for one in ratings if one in trained} for id_, ratings in found.items()}
@@ -74,8 +88,10 @@ async def claim(db: aiosqlite.Connection, run: int, rests: Mapping[int, Collecti
 
 
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
-    """A run that starts over teaches none of what it was to teach."""
-    await db.execute("DELETE FROM run_notes WHERE run = ?", (run,))
+    """A run that starts over teaches none of what it was to teach; what is not as it was stays let go."""
+    gone = f"UPDATE run_notes SET ratings = '[]', state = 'kept' WHERE run = ? AND {_OTHER}"  # noqa: S608
+    await db.execute(gone, (run,))
+    await db.execute("DELETE FROM run_notes WHERE run = ? AND ratings <> '[]'", (run,))
 
 
 async def texts(db: aiosqlite.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -89,8 +105,9 @@ async def texts(db: aiosqlite.Connection, ids: Iterable[int]) -> dict[int, str]:
 
 
 async def lost(db: aiosqlite.Connection, run: int) -> bool:
-    """Whether a rating that one of its notes rested on does not stand any more."""
-    return bool(await fetch(db, _LOST.format(which="n.run = ?"), (run,)))
+    """Whether a note of a run under way, or a rating that it rested on, is not any more what it was."""
+    other = f"SELECT 1 FROM run_notes WHERE run = ? AND {_OTHER}"  # noqa: S608
+    return bool(await fetch(db, other, (run,)) or await fetch(db, _LOST.format(which="n.run = ?"), (run,)))
 
 
 async def stale(db: aiosqlite.Connection, turn: str) -> set[int]:

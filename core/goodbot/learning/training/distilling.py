@@ -48,7 +48,7 @@ async def claim(
 ) -> tuple[RunItem, ...]:
     """The items of a run that has just claimed them, with the notes that it teaches, and their weights."""
     of = await _followed(db, core, lines, items)
-    rests = await distilled.rests(db, core.pool, (note for notes in of.values() for note in notes))
+    rests = await distilled.rests(db, core.pool, run, (note for notes in of.values() for note in notes))
     found = _noted(core, items, of, {id_: set(ratings.values()) for id_, ratings in rests.items()})
     used = {id_ for item in found for id_ in item.notes}
     await distilled.claim(db, run, {id_: rests[id_].keys() for id_ in sorted(used)})
