@@ -55,6 +55,16 @@ def write_into(place: Path) -> None:
     (place / "x" if place.is_dir() else place).write_text("fine")
 
 
+def show() -> None:
+    """Leave a file that everybody may read."""
+    os.umask(0)
+    handle = os.open("shown", os.O_CREAT | os.O_WRONLY, 0o666)
+    shown = os.fstat(handle).st_mode & 0o077
+    os.close(handle)
+    if not shown:
+        raise PermissionError(errno.EPERM, "it is for its own user")
+
+
 def hoard() -> None:
     handles: list[int] = []
     try:
@@ -92,6 +102,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "who opens files": lambda: system("inotify_init1", 0),
         "a flag of an open file": lambda: fcntl.ioctl(kept.fileno(), 0x40086602, struct.pack("l", 0)),
         "when the session runs": lambda: Path("/proc/self/autogroup").write_text("10"),
+        "a file for everybody": show,
         "the secrets' time": lambda: os.utime(secrets, (0, 0)),
         "shared memory": lambda: system("shmget", 0, 4096, 0o1600),
         "semaphores": lambda: system("semget", 0, 1, 0o1600),
@@ -129,6 +140,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         forbidden |= {
             "shared addresses without end": lambda: mmap.mmap(-1, 1 << 46, flags=mmap.MAP_SHARED | RESERVED),
             "a file that is in memory": lambda: os.memfd_create("endless"),
+            "who is ended first": lambda: Path("/proc/thread-self/oom_score_adj").write_text("0"),
         }
     needed: dict[str, Callable[[], object]] = {
         "read the model": lambda: (model / "config.json").read_bytes(),
@@ -136,7 +148,6 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "a temporary file": lambda: __import__("tempfile").TemporaryFile(),
         "a thread": lambda: (thread := threading.Thread(target=int), thread.start(), thread.join()),
         "a connected pair": socket.socketpair,
-        "name its threads, as CUDA does": lambda: Path("/proc/thread-self/comm").write_text("cuda"),
         "its own signal": lambda: signal.raise_signal(signal.SIGCHLD),
         "an event loop": lambda: __import__("asyncio").new_event_loop().close(),
         "what the machine has": lambda: [Path("/proc", name).read_bytes() for name in MACHINE],
@@ -144,6 +155,8 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "its threads": lambda: os.listdir("/proc/self/task"),
         "randomness": lambda: os.close(os.open("/dev/urandom", os.O_RDONLY)),
     }
+    if places.has_gpu():
+        needed["name its threads, as CUDA does"] = lambda: Path("/proc/thread-self/comm").write_text("cuda")
     for name in ("output", "checkpoints"):
         if name in told:
             needed[f"write {name}"] = lambda name=name: write_into(Path(told[name]))
@@ -179,6 +192,7 @@ def main() -> None:
             "core": Path("/proc/self/limits").read_text().count("core file size        0 "),
             "privileges": "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(),
             "environ": sorted(os.environ),
+            "ends": int(Path("/proc/self/oom_score_adj").read_text()),
             "ended": ended,
         }
     )

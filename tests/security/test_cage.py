@@ -121,6 +121,7 @@ async def test_each_forbidden_thing_is_refused(
     assert others == {}, "it failed, and not because it was refused"
     assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
+    assert told["ends"] >= (250 if what == "serve" else 500), "who answers is ended last"
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
 

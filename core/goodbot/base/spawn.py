@@ -96,6 +96,8 @@ class Cage:
     """Files, and directories with all that is in them."""
     writes: Sequence[Path] = ()
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
+    first: bool = False
+    """Where memory runs out, the kernel ends it before the others."""
 
     def foreign(self) -> str:
         """The path of something in `writes` that is neither a file of its own nor a directory; empty: none.
@@ -251,6 +253,7 @@ def _through(
             "reads": [str(path.absolute()) for path in cage.reads],
             "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
+            "first": cage.first,
         }
     return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 

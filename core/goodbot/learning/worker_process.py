@@ -149,6 +149,7 @@ def _cage(job: Mapping[str, Any]) -> spawn.Cage:
     return spawn.Cage(
         reads=[Path(path) for path in reads if path],
         writes=[path if path.is_dir() else path.parent for path in writes],
+        first=True,  # somebody waits for what answers
     )
 
 

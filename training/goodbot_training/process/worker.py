@@ -145,10 +145,8 @@ def outlive_nobody(parent: int) -> None:
 
 
 def give_way() -> None:
-    """Let the chat go first, and let the kernel kill us before the daemon. Best effort."""
+    """Let the chat go first. Best effort."""
     priority.give_way()
-    with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/oom_score_adj", "w") as file:
-        file.write("500")
 
 
 def main(arguments: list[str]) -> int:

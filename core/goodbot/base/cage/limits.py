@@ -19,17 +19,17 @@ _TIMES = 4
 """One file that it writes may be so many times as large as all that it reads: 8 bits become float32."""
 _LIBRARIES, _RESERVED = 16 << 30, 1 << 30
 """Addresses that take no memory: of libraries, and for each processor."""
-_FIRST_TO_GO = 250
-"""The daemon has 0: the kernel ends this one first when memory runs out."""
+_TO_GO, _FIRST_TO_GO = 250, 500
+"""The daemon has 0: the kernel ends this one before it when memory runs out."""
 
 
-def limit(reads: Sequence[str]) -> None:
+def limit(reads: Sequence[str], *, first: bool = False) -> None:
     """Limit files, memory and handles, by the size of what is read.
 
     Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
     shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
     (glibc's allocator 64 MB for each of eight places a processor). A GPU's driver reserves far more addresses
-    than there is memory; there the kernel alone decides.
+    than there is memory; there the kernel alone decides, as it does which process ends: this one `first`.
     """
     held = sum(map(size, reads))
     _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
@@ -40,7 +40,7 @@ def limit(reads: Sequence[str]) -> None:
         if sys.platform == "linux":  # a Mac may refuse it
             _lower(resource.RLIMIT_AS, most + held + _LIBRARIES + _RESERVED * (os.cpu_count() or 1))
     with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO), encoding="ascii")
+        Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO if first else _TO_GO), encoding="ascii")
 
 
 def memory(root: Path = Path("/")) -> int:

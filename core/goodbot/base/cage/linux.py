@@ -8,6 +8,7 @@ import ctypes
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from goodbot.base.cage import landlock, limits, places, seccomp
 
@@ -18,11 +19,11 @@ _CAP_DAC_OVERRIDE = 1
 _MODPROBE = "/usr/bin/nvidia-modprobe"
 
 
-def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
+def enter(told: Mapping[str, Any], command: Sequence[str]) -> None:
     """Lock this process up, as far as this kernel can. Raises OSError where it can and does not."""
     reads, writes = places.told(told)
     _nvidia()  # first: what the limits are depends on whether there is a GPU
-    limits.limit(reads)
+    limits.limit(reads, first=told["first"])
     prctl = ctypes.CDLL(None).prctl
     for capability in {*range(_CAPABILITIES)} - {_CAP_DAC_OVERRIDE}:
         prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # who is not root has none to lose
@@ -40,7 +41,8 @@ def enter(told: Mapping[str, Sequence[str]], command: Sequence[str]) -> None:
             *((path, landlock.WRITE) for path in writes),
             (places.SHARED_MEMORY, landlock.SHARE if places.clear() else landlock.WRITE),
             ("/proc/self", landlock.READ),  # beside it are words that speak for the whole session
-            ("/proc/self/task", landlock.OWN),
+            # CUDA names its threads there. So might one that wants to be the last to be ended.
+            *([("/proc/self/task", landlock.OWN)] if places.has_gpu() else []),
         ]
         landlock.restrict(rules)
     if seccomp.known():

@@ -4,7 +4,8 @@
 What reads foreign files needs no socket, no other process and no new process of its own, no mount, no
 change of rights, times or attributes, no say in when other processes run, no news of who opens which files,
 no memory that no limit counts (files without a name), and no memory, semaphores or queues that others can
-open; those calls are refused with an error (EPERM), all others stay. It knows x86-64 and 64-bit ARM.
+open; those calls are refused with an error (EPERM), all others stay. Who may read what it makes stays as it
+is: that is answered as if it were changed. It knows x86-64 and 64-bit ARM.
 
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
 Where a GPU's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
@@ -209,6 +210,8 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     # glibc asks for `clone3` first, whose flags a filter cannot see, and then for `clone`.
     yield from [_step(_EQUAL, 435, 0, 1), _step(_RETURN, _REFUSE | errno.ENOSYS)]
     yield from _only(number(56, 220), (0, [_THREAD], _THREAD))
+    # umask: what it makes is for its own user, whatever it says. Libraries set it only to see what it was.
+    yield from [_step(_EQUAL, number(95, 166), 0, 1), _step(_RETURN, _REFUSE)]
     if cuda:
         local, packets = (0, [_UNIX], _WHOLE), (1, [_PACKETS], _KIND)
         yield from _only(number(*REFUSED["socket"]), local, packets)
