@@ -71,7 +71,7 @@ class Attempts:
         now = await self._store.read(lambda db: progress.of(db, run))
         if now.starts >= MOST:
             return None
-        said = f"{full_disk.SENTENCE} The training waits{now.where}, and goes on there."
+        said = f"{full_disk.SENTENCE} Then the training goes on{now.where}."
         return TrainingError(said, kind=full_disk.KIND)
 
     async def _elsewhere(

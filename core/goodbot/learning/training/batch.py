@@ -70,7 +70,7 @@ class _Beside:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Taken:
+class ClaimDraft:
     """What a run claims of one state of the store, and what it was computed from."""
 
     available: int
@@ -109,7 +109,7 @@ async def take(db: aiosqlite.Connection, taking: Taking) -> tuple[int, tuple[Run
     return found.available, found.items
 
 
-async def taken(db: aiosqlite.Connection, taking: Taking) -> Taken:
+async def taken(db: aiosqlite.Connection, taking: Taking) -> ClaimDraft:
     """What a run claims, and what that is computed from; of thousands of answers it takes seconds."""
     pool, config, screening = taking.pool, taking.config, taking.screening
     rows, repeated = await training_pool.chosen(
@@ -140,7 +140,7 @@ async def taken(db: aiosqlite.Connection, taking: Taking) -> Taken:
         said=said,
         sketches=screening.sketches if screening else None,
     )
-    of = Taken(
+    of = ClaimDraft(
         available=sum(not candidate.replayed for candidate in found),
         items=items,
         last_event=await basis.last_event(db),
@@ -155,8 +155,8 @@ async def taken(db: aiosqlite.Connection, taking: Taking) -> Taken:
 
 
 async def _judged(
-    db: aiosqlite.Connection, taking: Taking, judge: JudgeConfig, found: Sequence[Candidate], of: Taken
-) -> Taken:
+    db: aiosqlite.Connection, taking: Taking, judge: JudgeConfig, found: Sequence[Candidate], of: ClaimDraft
+) -> ClaimDraft:
     """The same with what only judges rated."""
     outvoted = await asyncio.to_thread(claims.unheard_of, found, taking.policy, of.beside.spared)
     unheard = of.unheard | outvoted
@@ -182,7 +182,7 @@ async def _beside(db: aiosqlite.Connection, taking: Taking) -> _Beside:
     )
 
 
-async def changed(db: aiosqlite.Connection, taking: Taking, found: Taken) -> set[str] | None:
+async def changed(db: aiosqlite.Connection, taking: Taking, found: ClaimDraft) -> set[str] | None:
     """Which answers are not any more what `found` was computed from; None: all of that stands.
 
     Then a claim of now comes to the same of these answers. What has come since waits for the next run: who

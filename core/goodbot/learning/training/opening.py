@@ -14,7 +14,7 @@ from goodbot.base.errors import TrainingError
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import near_duplicates
 from goodbot.learning.training import batch, distilling
-from goodbot.learning.training.batch import Taken
+from goodbot.learning.training.batch import ClaimDraft
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
 from goodbot.store import codec, judgements, runs, training_pool, words
@@ -37,7 +37,7 @@ class Ahead:
         self.parent = parent
         self._store = core.store
         self._taking = replace(batch.usual(core, self.screening, parent=parent), replay=replay)
-        self._found: Taken | None = None
+        self._found: ClaimDraft | None = None
         self._tries = 0
         self._restless = set[str]()
 
@@ -54,7 +54,7 @@ class Ahead:
         """Whether it has left out nothing that could be claimed."""
         return not self._taking.but
 
-    async def taken(self, db: aiosqlite.Connection) -> Taken | None:
+    async def taken(self, db: aiosqlite.Connection) -> ClaimDraft | None:
         """What a run claims now, in the transaction that opens it; None: what was computed does not hold."""
         if self._found is None:
             return await self._take(db)
@@ -62,7 +62,7 @@ class Ahead:
         self._restless |= changed or set()
         return self._found if changed is None else None
 
-    async def _take(self, db: aiosqlite.Connection) -> Taken:
+    async def _take(self, db: aiosqlite.Connection) -> ClaimDraft:
         return await batch.taken(db, self._taking)
 
 
@@ -110,7 +110,7 @@ async def _claim(
     return run, await with_notes(db, core, lines, run, found.items)
 
 
-def _too_little(found: Taken, at_least: int) -> str:
+def _too_little(found: ClaimDraft, at_least: int) -> str:
     """What is missing, as a sentence's beginning; empty: nothing."""
     fresh = [item for item in found.items if not (item.replayed or judgements.is_judged(item.labels))]
     if not any(item.split == "train" for item in fresh):
