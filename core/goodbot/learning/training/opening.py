@@ -17,7 +17,7 @@ from goodbot.learning.training import batch, distilling
 from goodbot.learning.training.batch import ClaimDraft
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
-from goodbot.store import codec, judgements, runs, training_pool, words
+from goodbot.store import basis, codec, judgements, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 
@@ -91,8 +91,8 @@ async def _claim(
     if (found := await ahead.taken(db)) is None:
         return None
     if too_little := _too_little(found, at_least):
-        if not ahead.whole:
-            return None
+        if not ahead.whole or await basis.last_event(db) != found.last_event:
+            return None  # there may be enough by now
         left_out = ahead.screening.left_out
         but = f"; filters have left {len(left_out)} out" if left_out else ""
         raise TrainingError(f"{too_little}{but}", kind="data")

@@ -32,7 +32,9 @@ async def now(bot: Bot) -> Sequence[RunItem]:
 
 
 @contextlib.asynccontextmanager
-async def while_computing(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[list[Any]]:
+async def while_computing(
+    bot: Bot, monkeypatch: pytest.MonkeyPatch, at_least: int = 1
+) -> AsyncGenerator[list[Any]]:
     """A run begins, and computes what it claims while the body runs; then the list holds that."""
     begun, go, found = threading.Event(), threading.Event(), list[Any]()
     real = claims.claim
@@ -43,7 +45,7 @@ async def while_computing(bot: Bot, monkeypatch: pytest.MonkeyPatch) -> AsyncGen
         return real(*args, **more)
 
     monkeypatch.setattr(claims, "claim", slow)
-    claiming = asyncio.create_task(bot.app.trainer._claimed(0, in_words("a test"), 1, False))
+    claiming = asyncio.create_task(bot.app.trainer._claimed(0, in_words("a test"), at_least, False))
     await until(begun.is_set)
     monkeypatch.setattr(claims, "claim", real)
     try:
@@ -78,6 +80,16 @@ async def test_t16_ratings_do_not_wait_for_what_a_run_claims(
             await bot.react(late, "👍")
         assert claimed == [*before], "and what came meanwhile waits for the next run"
         assert late.turn in {item.turn for item in await now(bot)}
+
+
+async def test_t16_where_there_was_too_little_what_came_meanwhile_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(7)
+        async with while_computing(bot, monkeypatch, at_least=8) as claimed:
+            await bot.rated(1)
+        assert len(claimed) == 8
 
 
 @pytest.mark.parametrize("how", ["undone", "turned", "not shared"])
