@@ -50,7 +50,7 @@ ALLOWED = {
 """Which rooms a room may import from, besides its own."""
 
 TRAINING = (
-    *("job", "memory", "backends", "objectives", "gate", "learnt"),
+    *("job", "memory", "backends", "objectives", "gate", "learnt", "predicting"),
     *("round", "planning", "process", "formats", "tracking", "tiny"),
 )
 """The folders of training: each imports only from those before it."""

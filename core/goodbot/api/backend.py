@@ -2,7 +2,7 @@
 """The contract between the core and what trains and samples a model.
 
 The core never imports an ML framework. A backend plugin registers a `BackendSpec`; training and
-sampling run in child processes, `python -m WORKER train|plan|serve`, which speak
+sampling run in child processes, `python -m WORKER train|plan|predict|serve`, which speak
 JSON lines on stdin and stdout (see `docs/worker-protocol.md`). Inside such a child, the class
 named by `BackendSpec.factory` is a `TrainingBackend`; it is held to
 `goodbot.testing.BackendContract`.
@@ -30,6 +30,7 @@ __all__ = [
     "OptimizerSettings",
     "OptimizesForInference",
     "Resolved",
+    "ShowsStates",
     "StepStats",
     "TellsOverhead",
     "TrainingBackend",
@@ -221,6 +222,26 @@ class TellsOverhead(Protocol):
     @property
     def overhead(self) -> int:
         """What one more pass costs, in tokens; known once `load` has returned."""
+        ...
+
+
+@runtime_checkable
+class ShowsStates(Protocol):
+    """A backend that shows what its model makes of an answer, as the numbers that it goes on with."""
+
+    def states(self, batch: Sequence[TokenizedTurn], *, adapter: bool) -> Floats:
+        """Compute the mean of the last hidden states over the tokens of each response, without gradients.
+
+        Args:
+            batch: B tokenized answers.
+            adapter: Whether the adapter counts; False is the frozen base.
+
+        Returns:
+            `(B, D)`, fp32. What is not finite stays so.
+
+        Raises:
+            TrainingError: The states of this model cannot be found.
+        """
         ...
 
 

@@ -112,6 +112,14 @@ class FeatureHost(Protocol):
         """Store a small durable value; returns after the commit. It is in no backup."""
         ...
 
+    async def predict(self) -> str:
+        """Have ratings predicted anew, where new ones have come; returns why it did not go, as a clause.
+
+        A child reads answers with the model for as long as it takes. What it says is in `ReportedBot`, and
+        nowhere where anything is learnt.
+        """
+        ...
+
     def trouble(self, part: str, text: str) -> None:
         """Say to owners and in `status` why a part of the feature does not work; `""` takes it back."""
         ...

@@ -20,6 +20,13 @@ given, `[thumb, stars]`."""
 STARS = 5
 
 
+def majority(opinions: Iterable[Opinion]) -> bool | None:
+    """Whether more of them are good than bad; None: it is a tie, or there are none."""
+    thumbs = [one[0] if isinstance(one, list) else one for one in opinions]
+    sign = sum((one > 0) - (one < 0) for one in thumbs)
+    return sign > 0 if sign else None
+
+
 def star_value(stars: int) -> float:
     """One to five stars (or a Likert scale's points) in [-1, +1]: (stars - 3) / 2."""
     return (stars - 3) / 2

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from goodbot.api.labels import Opinion
+from goodbot.api.labels import Opinion, majority
 from goodbot.api.overview import VersionRatings
+from goodbot.api.predicted import Predicted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,8 +57,7 @@ class ReportedAnswer:
     @property
     def good(self) -> bool | None:
         """Whether more of its raters say so than say the opposite; None: it is a tie, or nobody has."""
-        sign = sum((one > 0) - (one < 0) for one in self.thumbs.values())
-        return sign > 0 if sign else None
+        return majority(self.ratings.values())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,8 +97,8 @@ class ReportedBot:
     """What versions are asked in the same words each time."""
     said: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
     """By version, what it said to them."""
-    language: str = ""
-    """What whoever asks for the report reads; empty: English."""
+    predicted: Predicted | str | None = None
+    """What the reward model says, or why it says nothing, as a clause; None: it is off, or has just begun."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

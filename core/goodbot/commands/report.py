@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from goodbot.access.inbox import viewer_of
+from goodbot.api.predicted import FEATURE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
 from goodbot.api.texts import retold, say
 from goodbot.base.errors import GoodbotError, UsageError
@@ -19,7 +20,7 @@ from goodbot.commands import fixed_questions
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
 from goodbot.learning.adapters import lineage
-from goodbot.store import exporting, fixed, news, reporting
+from goodbot.store import exporting, fixed, news, predictions, reporting
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -121,6 +122,9 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         memory={row.version: held for row in rows if isinstance(held := row.metrics.get("peak_memory"), int)},
         questions=questions,
         said=await s.store.read(lambda db: fixed.of(db, s.model.name)),
+        predicted=await s.store.read(lambda db: predictions.of(db, s.model.name))
+        if FEATURE in s.config.features
+        else None,
         answers=seen,
         more=before is not None,
         language=call.user.language,

@@ -20,6 +20,7 @@ from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.config.toml import section
 from goodbot.daemon.figures import figures
+from goodbot.learning import reward_model
 from goodbot.store import happened, inbox
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ class Looking:
 
     async def set(self, key: str, value: str) -> None:
         await self._store.write(lambda db: inbox.set_value(db, self._keeps_as, key, value))
+
+    async def predict(self) -> str:
+        return await reward_model.predict(self._services)
 
     def trouble(self, part: str, text: str) -> None:
         self._services.connectors.trouble(f"{self._name}.{part}", text)

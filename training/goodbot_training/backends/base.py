@@ -108,6 +108,11 @@ class ModelBackend(ABC):
         rows = self._model.scores(packed, temperature)
         return [row[: len(turn.response)] for row, turn in zip(rows, batch, strict=True)]
 
+    def states(self, batch: Sequence[TokenizedTurn], *, adapter: bool) -> Floats:
+        """The mean last hidden state of each answer; see `goodbot.api.backend.ShowsStates`."""
+        self._model.enabled = adapter
+        return self._model.states(pack(batch, vocabulary=self._model.vocabulary))
+
     def first_tokens(self, messages: Sequence[Message], *, top: int, adapter: bool) -> dict[str, float]:
         """How an answer may begin; see `TrainingBackend.first_tokens`."""
         self._model.enabled = adapter

@@ -9,7 +9,9 @@ from typing import Any
 
 from goodbot.api.estimate import CHUNK
 
-__all__ = ["CHUNK", "Bend", "bends"]
+__all__ = ["CHUNK", "HIDDEN", "Bend", "bends"]
+
+HIDDEN = "Of this model the hidden states cannot be found."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -29,6 +29,14 @@ class Packed:
     mask: Any
     """`(B, R)`, fp32"""
 
+    @property
+    def means(self) -> Any:
+        """`(B, S)`, fp32: each row sums what stands at its response's places up to their mean."""
+        rows, columns = self.mask.nonzero()
+        weights = np.zeros(self.ids.shape, np.float32)
+        weights[rows, self.positions[rows, columns]] = 1.0
+        return weights / weights.sum(1, keepdims=True)
+
 
 def pack(turns: Sequence[TokenizedTurn], *, vocabulary: int) -> Packed:
     """Pack sequences. Raises TrainingError(kind="data") for empty parts and foreign token ids."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child's entry point: `python -m goodbot_training.process.worker train|plan|serve package.module:Class`.
+"""The child's entry point: `python -m goodbot_training.process.worker MODE package.module:Class`.
 
 It speaks `docs/worker-protocol.md` on stdin and stdout. Whatever a library prints goes to stderr,
 and no message text goes anywhere but into the protocol's own answers.
@@ -27,17 +27,27 @@ from goodbot.base.errors import GoodbotError, TrainingError
 from goodbot_training.backends.asking import ComputesElsewhere
 from goodbot_training.job.types import Job, as_mapping, data_error
 from goodbot_training.planning import run_plan
+from goodbot_training.predicting import PredictJob, run_predict
 from goodbot_training.process import autopsy
 from goodbot_training.process.asking import Asking
 from goodbot_training.process.serve import serve
 from goodbot_training.round.run import run_round
 
 _LOOK_SECONDS = 0.5
-_USAGE = "usage: python -m goodbot_training.process.worker train|plan|serve package.module:Class"
+_USAGE = "usage: python -m goodbot_training.process.worker train|plan|predict|serve package.module:Class"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY")
 
 
-Work = Callable[[Job, TrainingBackend, Callable[[dict[str, Any]], None]], object]
+Emit = Callable[[dict[str, Any]], None]
+Work = Callable[[Any, TrainingBackend, Emit], object]
+Parse = Callable[[object], Any]
+
+
+_MODES: dict[str, tuple[Work, Parse]] = {
+    "train": (run_round, Job.parse),
+    "plan": (run_plan, Job.parse),
+    "predict": (run_predict, PredictJob.parse),
+}
 
 
 class Lines:
@@ -115,7 +125,9 @@ def make_backend(factory: str) -> TrainingBackend:
         raise TrainingError(f"The backend {factory} cannot be imported: {error}") from error
 
 
-def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -> None:
+def train(
+    lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round, parse: Parse = Job.parse
+) -> None:
     """Read one job, run it (or only plan it), and say how it ended."""
     give_way()
     try:
@@ -123,7 +135,7 @@ def train(lines: Lines, stdin: BinaryIO, factory: str, work: Work = run_round) -
             raw: Any = autopsy.heard(json.loads(stdin.readline()))
         except ValueError as error:
             raise data_error("The job is not JSON.") from error
-        job = Job.parse(raw)
+        job = parse(raw)
         if raw.get("background") is True:
             priority.stand_back()
         backend = make_backend(factory)
@@ -151,7 +163,7 @@ def give_way() -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one mode until its end; exit code 2 for wrong arguments, 143 after SIGTERM."""
-    if len(arguments) != 2 or arguments[0] not in ("train", "plan", "serve"):
+    if len(arguments) != 2 or arguments[0] not in (*_MODES, "serve"):
         sys.stderr.write(_USAGE + "\n")
         return 2
     for name in _OFFLINE:
@@ -165,7 +177,7 @@ def main(arguments: list[str]) -> int:
     if mode != "serve":
         watch = threading.Thread(target=outlive_nobody, args=(os.getppid(),), daemon=True)
         watch.start()
-        train(lines, stdin, factory, run_round if mode == "train" else run_plan)
+        train(lines, stdin, factory, *_MODES[mode])
         return 0
     return serve(lines, stdin, lambda: make_backend(factory), failure)
 

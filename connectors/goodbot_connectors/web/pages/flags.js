@@ -7,7 +7,11 @@ import { signedOut } from "/files/header.js";
 import { say } from "/files/texts.js";
 
 const LONGEST = 4000;
-const RULES = { repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact", long: "page_rule_long" };
+const RULES = {
+  repeats: "Repeats itself", other_script: "In other letters than its question",
+  contact: "With a link, an e-mail address or a phone number that is not in the question", long: "Much longer than the others",
+  doubtful: "Rated otherwise than the reward model predicts", odd: "Unlike all other answers",
+};
 
 export class Flags {
   #page;

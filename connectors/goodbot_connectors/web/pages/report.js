@@ -62,7 +62,7 @@ class Report extends Page {
   }
 
   #draw(parts) {
-    const draws = { teachers: (one) => teachers(one), groups: (one) => groups(one), versions: (one) => this.#drift(one), pairs: (one) => this.#pairs(one), flags: (one) => new Flags(this, one).nodes };
+    const draws = { teachers: (one) => teachers(one), groups: (one) => groups(one), versions: (one) => this.#drift(one), pairs: (one) => this.#pairs(one), flags: (one) => new Flags(this, one).nodes, predicted: (one) => this.#predicted(one) };
     find("#parts").replaceChildren(...parts.map((one) => el("section", { class: "card", "aria-labelledby": `title-${one.name}`, "data-part": one.name },
       el("h2", { id: `title-${one.name}` }, one.title),
       ...(draws[one.name]?.(one) || one.lines.map((line) => el("p", { class: "line" }, line))))));
@@ -92,6 +92,19 @@ class Report extends Page {
         wrong.length ? el("details", { class: "figures" }, el("summary", {}, say("page_not_right")), el("ul", {}, ...wrong.map((text) => el("li", {}, text)))) : "")),
       pairs.length ? el("details", { class: "figures" }, el("summary", {}, say("page_what_says", { version: versionName(of) })), ...pairs.map((one) => pairOf(one, names))) : "",
       el("div", { class: "row" }, button(say("page_ask_now", { count: questions }), { id: "ask", class: "chip small", onclick: () => this.#make("ask") }))];
+  }
+
+  // How good the predictions are, which ratings they doubt, and which answers to ask about first.
+  #predicted({ data, lines }) {
+    if (!data.tells) return lines.map((line) => el("p", {}, line));
+    return [
+      el("p", {}, lines[0]), el("p", { class: "count" }, lines[1]),
+      list(data.bins, (one) => [el("strong", {}, `predicted ${percent(one.expected)}`), reach({ ...one, share: one.good / one.answers }),
+        el("span", {}, `rated good ${percent(one.good / one.answers)} (${percent(one.low)} to ${percent(one.high)}) of ${one.answers.toLocaleString()}`)]),
+      ...new Flags(this, { data }).nodes,
+      data.ask.length ? el("p", {}, `Of ${counted(data.unrated, "answer")} that nobody has rated, it expects ${Math.round(data.expected).toLocaleString()} to be liked. `,
+        el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ turns: data.ask.slice(0, 20).join(",") })}` }, "Rate those it is least sure of")) : "",
+      el("p", { class: "count" }, lines.at(-1))];
   }
 
   #chart() {

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from goodbot.api.texts import figure, percent, say
+from collections.abc import Sequence
+
 from goodbot.base.intervals import wilson
 
 ENOUGH = 20
@@ -35,3 +36,9 @@ def version(number: int, language: str) -> str:
 def short(text: str, most: int = 40) -> str:
     """An id that somebody else's program made may be long."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def listed(told: str, ids: Sequence[str]) -> list[str]:
+    """What is said of some answers, with the command that leaves out those that are listed."""
+    which = f" The first {SHOWN} of them:" if len(ids) > SHOWN else ""
+    return [f"{told}{which}", f"  `rollback answers {' '.join(ids[:SHOWN])}`"]

@@ -29,7 +29,7 @@ from mlx_lm.utils import load_model
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
 from goodbot_training.backends.chat import ChatTemplate, context_of
-from goodbot_training.backends.head import bends
+from goodbot_training.backends.head import HIDDEN, bends
 from goodbot_training.backends.mlx import targets
 from goodbot_training.backends.mlx.batching import MlxBatching
 from goodbot_training.backends.mlx.logprobs import chosen_logprobs, find_head, token_logprobs
@@ -137,6 +137,13 @@ class MlxModel:
     def scores(self, packed: Packed, temperature: Sequence[float]) -> Any:
         """As `logprobs`, as NumPy."""
         return np.array(self.logprobs(packed, temperature))
+
+    def states(self, packed: Packed) -> Any:
+        """The mean hidden state of each response, `(B, D)`, fp32, as NumPy. Raises TrainingError."""
+        if self._head is None:
+            raise TrainingError(HIDDEN)
+        hidden = self.causal.model(mx.array(packed.ids)).astype(mx.float32)
+        return np.array((mx.array(packed.means)[:, None] @ hidden)[:, 0])
 
     def decoder(self) -> MlxDecoder:
         """A decoding step with a fresh KV cache."""

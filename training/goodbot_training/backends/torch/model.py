@@ -22,6 +22,7 @@ os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
 import numpy as np
 import torch
 from goodbot.api import model_shape
+from goodbot.base.errors import TrainingError
 from torch.utils.checkpoint import checkpoint
 from transformers import masking_utils
 from transformers.modeling_layers import GradientCheckpointingLayer
@@ -30,7 +31,7 @@ from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.backends.answers import By
 from goodbot_training.backends.batching import Batching
 from goodbot_training.backends.chat import ChatTemplate, context_of
-from goodbot_training.backends.head import bends
+from goodbot_training.backends.head import HIDDEN, bends
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.packing import Packed
 from goodbot_training.backends.row_adapters import RowAdapters
@@ -158,6 +159,15 @@ class TorchModel:
     def scores(self, packed: Packed, temperature: Sequence[float]) -> Any:
         """As `logprobs`, without gradient, as NumPy."""
         return self.logprobs(packed, temperature).cpu().numpy()
+
+    @torch.no_grad()
+    def states(self, packed: Packed) -> Any:
+        """The mean hidden state of each response, `(B, D)`, fp32, as NumPy. Raises TrainingError."""
+        if self._head is None:
+            raise TrainingError(HIDDEN)
+        with _one_sequence_a_row():
+            hidden = self._hidden(self.upload(packed.ids)).float()
+        return torch.bmm(self.upload(packed.means)[:, None], hidden)[:, 0].cpu().numpy()
 
     def recompute(self, wanted: bool) -> None:
         """Whether a layer keeps its input only, and computes the rest again for the gradient."""
