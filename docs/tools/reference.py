@@ -81,6 +81,7 @@ PARTS = {
     "export": "A form of exported answers",
     "feature": "What runs beside the bot",
     "report": "A part of a report",
+    "predicted": "What the reward model predicts",
     "tracker": "An experiment tracker",
     "model": "A model that a plugin ships",
 }

@@ -36,7 +36,7 @@ WORDS = {
     "note",
     "scope",
     *("event", "receipt", "inbox", "late command", "review queue", "commit queue"),
-    *("feature", "report", "trace", "vault"),
+    *("feature", "report", "reward model", "trace", "vault"),
 }
 FIRST = dict(
     re.findall(

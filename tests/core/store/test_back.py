@@ -168,6 +168,7 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
             "INSERT INTO quarantines (since, last_event_seq, made_by, made_at) VALUES (5, 1, 'o', 1)"
         )
         await db.execute("INSERT INTO fixed_answers VALUES ('m', 1, 'Who?', 'Somebody.', 1)")
+        await db.execute("INSERT INTO predictions SELECT id, 0.5, 1, 0 FROM turns LIMIT 3")
         await db.execute("INSERT INTO waits SELECT id, 1.5 FROM turns LIMIT 1")
 
     store = await Store.open(path)
@@ -179,6 +180,7 @@ async def test_what_is_given_up_is_told_before(tmp_path: Path) -> None:
     assert lines[2].startswith("1 answers that trainings have left out")
     assert any(line.startswith("2 answers left out one by one") for line in lines)
     assert any(line.startswith("1 answers of versions to fixed questions") for line in lines)
+    assert any(line.startswith("3 answers of which the reward model says") for line in lines)
     assert not any("linked" in line for line in lines)
     assert not any("pinned" in line or "wait to go live" in line for line in lines)
     assert any("config.toml" in line for line in lines)

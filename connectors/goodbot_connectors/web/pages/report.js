@@ -4,12 +4,13 @@
 import { get, post } from "/files/api.js";
 import { banner, signedOut } from "/files/header.js";
 import { percent, reach, shares, versionName } from "/files/chart.js";
-import { button, el, find } from "/files/dom.js";
+import { button, el, find, latecomer } from "/files/dom.js";
 import { Flags } from "/files/flags.js";
 import { Page } from "/files/page.js";
 import { figure, listed, locale, say } from "/files/texts.js";
 
 const FEW = 10;
+const QUEUE = 20; // answers that are rated in one go
 const ENOUGH = 20; // of fewer ratings a share says little
 const DIMENSIONS = { language: "page_by_language", topic: "page_by_topic", length: "page_by_length", hour: "page_by_hour", place: "page_place" };
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
@@ -103,8 +104,23 @@ class Report extends Page {
         el("span", {}, `rated good ${percent(one.good / one.answers)} (${percent(one.low)} to ${percent(one.high)}) of ${one.answers.toLocaleString()}`)]),
       ...new Flags(this, { data }).nodes,
       data.ask.length ? el("p", {}, `Of ${counted(data.unrated, "answer")} that nobody has rated, it expects ${Math.round(data.expected).toLocaleString()} to be liked. `,
-        el("a", { class: "chip small as-button", href: `/ratings?${new URLSearchParams({ turns: data.ask.slice(0, 20).join(",") })}` }, "Rate those it is least sure of")) : "",
+        latecomer(`Make a queue of the ${Math.min(QUEUE, data.ask.length)} that it is least sure of`, { class: "chip small", onclick: ({ target }) => this.#queue(target, data.ask) })) : "",
+      el("p", { class: "told-line", role: "status", tabindex: "-1" }),
       el("p", { class: "count" }, lines.at(-1))];
+  }
+
+  async #queue(from, ids) {
+    const told = find(".told-line", from.closest("section"));
+    from.disabled = true;
+    try {
+      told.textContent = (await post("/api/queues", { do: "make", name: "Least sure", turns: ids.slice(0, QUEUE), newest: 0, shared: [["all", ""]] })).told;
+    } catch (problem) {
+      if (problem.status === 401) return signedOut();
+      told.textContent = problem.message;
+      from.disabled = false;
+    }
+    told.focus();
+    return undefined;
   }
 
   #chart() {

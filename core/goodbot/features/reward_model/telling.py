@@ -13,11 +13,15 @@ from typing import Any
 from goodbot.api.predicted import FEATURE, CalibrationBin, Predicted, PredictedAnswer
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
 from goodbot.base.intervals import wilson
-from goodbot.features.reports.telling import counted, listed
+from goodbot.features.reports.telling import SHOWN, counted, listed
 
 _KEPT = 200
 """Answers of each kind that programs are told: so many a page leaves out at once."""
 _OFF = f"Nothing: it is off until `[features.{FEATURE}]` is in the config, and has not looked before that."
+_FIGURES = (
+    *("at", "answers", "good", "left_out", "questions", "by_person"),
+    *("auc", "low", "high", "tells"),
+)
 _NEVER = "It looks on: nothing is learnt from it, and it rates no answer."
 _TITLES = {"doubtful": "Rated otherwise than it predicts", "odd": "Unlike all other answers"}
 
@@ -43,16 +47,10 @@ class PredictedPart(ReportPart):
         if isinstance(found, str):
             return ReportSection(lines=[f"Nothing yet: {found.rstrip('.')}."], data={"why": found})
         ranks = f"{found.auc:.0%} of pairs (99% interval {found.low:.0%} to {found.high:.0%}; chance is 50%)"
-        tried = f"Tried on {counted(found.answers, 'rated answer')}: a good one is ranked before a bad one in {ranks}."
-        data: dict[str, Any] = {
-            "at": found.at,
-            **{
-                name: getattr(found, name)
-                for name in ("answers", "good", "left_out", "questions", "by_person")
-            },
-            **{name: getattr(found, name) for name in ("auc", "low", "high", "tells")},
-            "bins": [_row(one) for one in found.bins],
-        }
+        on = counted(found.answers, "rated answer")
+        tried = f"Tried on {on}: a good one is ranked before a bad one in {ranks}."
+        told = {name: getattr(found, name) for name in _FIGURES}
+        data: dict[str, Any] = {**told, "bins": [_row(one) for one in found.bins]}
         if not found.tells:
             return ReportSection(
                 lines=[tried, "That may be chance. So it says nothing of any answer."], data=data
@@ -77,10 +75,9 @@ class PredictedPart(ReportPart):
         if lines:
             lines.append("Look at them first: a prediction may be wrong. After you left some out: `train`.")
         if ask:
-            lines.append(
-                f"Of {counted(len(ask), 'answer')} that nobody has rated, it expects {data['expected']:.0f} to be "
-                f"liked. It is least sure of: {', '.join(_ids(ask)[:10])}."
-            )
+            expected = f"it expects {data['expected']:.0f} to be liked"
+            lines.append(f"Of {counted(len(ask), 'answer')} that nobody has rated, {expected}.")
+            lines.append(f"It is least sure of: {', '.join(_ids(ask)[:SHOWN])}.")
         return lines
 
 

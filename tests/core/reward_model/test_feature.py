@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reward model in a whole goodbot: when it looks, what is said, and that it reaches no training."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.api.predicted import Predicted
+from goodbot.features.reward_model import plugin
+from goodbot.learning import reward_model
+from goodbot.learning.training import batch
+from goodbot.learning.training.filtering import Screening
+from goodbot.store import predictions
+from goodbot.testing import VirtualClock
+
+from tests.architecture.source import ROOT
+from tests.core.builders import Bot, open_bot, rows, until
+
+ON: dict[str, Any] = {"features": {"reward_model": {}}}
+LOOK = 600
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reward_model, "LEAST", 8)
+
+
+def bot(home: Path, **changes: Any) -> Any:
+    return open_bot(home, extra=(plugin,), **{"sections": ON, **changes})
+
+
+async def said(one: Bot) -> Predicted | str | None:
+    return await one.store.read(lambda db: predictions.of(db, one.app.model.name))
+
+
+async def predict(one: Bot) -> str:
+    return await reward_model.predict(one.app)
+
+
+async def report(one: Bot) -> tuple[str, dict[str, Any]]:
+    result = await one.app.commands.execute(one.chat.typed("report", "predicted"))
+    return result.text, dict(result.data)["predicted"]
+
+
+async def test_it_looks_by_itself_once_enough_is_rated_and_then_only_at_what_is_new(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with bot(tmp_path, clock=clock) as one:
+        diary = one.fake.path / "predicts"
+
+        async def why() -> bool:
+            return await said(one) == "0 rated answers can be used, and it takes 8"
+
+        await until(why)
+        assert not diary.exists(), "no child is started for too little"
+        await one.rated(20)
+        clock.advance(LOOK)
+
+        async def tells() -> bool:
+            found = await said(one)
+            return isinstance(found, Predicted) and found.tells
+
+        await until(tells)
+        diary.unlink()
+        clock.advance(LOOK)
+        await one.rated(1)
+        assert await predict(one) == ""
+        assert not diary.exists(), "one rating more is no reason yet"
+        clock.advance(25 * 3600)
+        await until(diary.exists)
+
+
+async def test_the_child_is_told_no_names_and_gets_consented_answers_alone(tmp_path: Path) -> None:
+    async with bot(tmp_path, serve=True) as one:
+        rated = await one.rated(8)
+        private = await one.rated(2, user="talker")
+        lone = await one.say("Nobody rates this.")
+        assert await predict(one) == ""
+        items = json.loads((one.fake.path / "predicts").read_text())
+        assert {item["id"] for item in items} == {answer.turn for answer in [*rated, lone]}
+        assert not {answer.turn for answer in private} & {item["id"] for item in items}
+        assert {item["person"] for item in items} == {"0"}
+        assert [item["good"] for item in items if item["id"] == lone.turn] == [None]
+        assert "loopback" not in json.dumps([{**item, "messages": ""} for item in items])
+
+
+async def test_the_report_names_what_is_doubtful_and_not_what_was_rated_anew(tmp_path: Path) -> None:
+    async with bot(tmp_path) as one:
+        answers = await one.rated(8)
+        lone = await one.say("Nobody rates this.")
+        await predict(one)
+        text, data = await report(one)
+        doubtful = {answer.turn for answer in answers[1::2]}
+        assert set(data["rules"]["doubtful"]["answers"]) == doubtful
+        assert data["ask"] == [lone.turn]
+        assert "a good one is ranked before a bad one in 80% of pairs (99% interval 70% to 90%" in text
+        assert "95%, 50% (22% to 78%) of 8" in text
+        assert f"`rollback answers {' '.join(data['rules']['doubtful']['answers'])}`" in text
+        await one.react(answers[1], "👍")
+        _, data = await report(one)
+        assert set(data["rules"]["doubtful"]["answers"]) == doubtful - {answers[1].turn}
+        await one.react(lone, "👍")
+        assert (await report(one))[1]["ask"] == []
+
+
+async def test_where_it_may_be_chance_nothing_is_said_of_any_answer(tmp_path: Path) -> None:
+    async with bot(tmp_path) as one:
+        one.fake.set(predict="chance")
+        await one.rated(8)
+        await predict(one)
+        text, data = await report(one)
+        assert "That may be chance. So it says nothing of any answer." in text
+        assert "rules" not in data
+        assert await rows(one.store, "SELECT 1 FROM predictions") == []
+
+
+async def test_off_it_is_not_shown_and_does_nothing(tmp_path: Path) -> None:
+    async with bot(tmp_path, sections={}) as one:
+        await one.rated(8)
+        await predict(one)
+        text, data = await report(one)
+        assert "it is off until `[features.reward_model]` is in the config" in text
+        assert data == {}
+
+
+async def test_why_the_child_says_nothing_is_told_and_not_tried_again_at_once(tmp_path: Path) -> None:
+    async with bot(tmp_path) as one:
+        one.fake.set(predict="fails")
+        await one.rated(8)
+        assert await predict(one) == "The model shows nothing."
+        assert "Nothing yet: The model shows nothing." in (await report(one))[0]
+        (one.fake.path / "predicts").unlink()
+        assert await predict(one) == ""
+        assert not (one.fake.path / "predicts").exists()
+
+
+async def test_a_training_goes_first_and_ends_the_child(tmp_path: Path) -> None:
+    clock = VirtualClock(waits=True)
+    async with bot(tmp_path, clock=clock) as one:
+        await until(lambda: _tried(one))
+        one.fake.set(predict="slow")
+        await one.rated(20)
+        clock.advance(LOOK)
+        await until((one.fake.path / "predicts").exists)
+        await one.start_training()
+        clock.advance(3)
+        assert await predict(one) == "a training has the machine"
+        assert await said(one) == "0 rated answers can be used, and it takes 8", "as before"
+        await one.finish_training()
+
+
+async def _tried(one: Bot) -> bool:
+    return await said(one) is not None
+
+
+async def test_all_of_it_goes_when_anybody_is_forgotten_also_where_it_is_just_computed(
+    tmp_path: Path,
+) -> None:
+    async with bot(tmp_path, sections={}) as one:
+        await one.rated(8)
+        await one.say("Hello?", user="talker")
+        await predict(one)
+        found = await said(one)
+        assert isinstance(found, Predicted)
+        since = await one.store.read(predictions.seen)
+        for words in ("me", "me yes"):
+            await one.command("forget", words, user="talker")
+        assert await said(one) is None
+        assert await rows(one.store, "SELECT 1 FROM predictions") == []
+        await one.store.write(lambda db: predictions.keep(db, one.app.pool, found, since, 1.0))
+        assert await said(one) is None, "their ratings may be in it"
+        assert await predict(one) == ""
+        assert isinstance(await said(one), Predicted)
+
+
+async def test_nothing_of_it_is_claimed_rewarded_or_counted(tmp_path: Path) -> None:
+    """With and without it a training takes the very same answers, with the same rewards."""
+    async with bot(tmp_path, sections={}) as one:
+        await one.rated(8)
+        for number in range(5):
+            await one.say(f"Nobody rates {number}.")
+        services = one.app
+
+        async def taken() -> tuple[Any, Any]:
+            wanted = batch.usual(services, Screening(services.filtering), parent=0)
+            items = await one.store.read(lambda db: batch.take(db, wanted))
+            return items, await services.scheduler.standing()
+
+        before = await taken()
+        await predict(one)
+        assert len(await rows(one.store, "SELECT 1 FROM predictions")) == 13
+        assert await taken() == before
+        for table in ("labels", "events", "judgements"):
+            assert len(await rows(one.store, f"SELECT 1 FROM {table}")) == (0 if table == "judgements" else 8)
+        await one.train()
+        assert set(await one.trained(1)) <= {answer.turn for answer in one.answers}
+
+
+WORDS = re.compile(r"\b(?:predicted|predictions)\b")
+MAY = {
+    *("api/feature.py", "api/predicted.py", "api/report.py", "commands/report.py"),
+    *("learning/reward_model.py", "store/downgrade.py", "store/forgetting.py", "store/predictions.py"),
+    "inference/servers/llama_api.py",  # a field of llama.cpp's
+}
+
+
+def test_no_other_part_of_the_core_names_it() -> None:
+    """What claims, rewards, asks and answers reads neither its tables nor its module."""
+    core = ROOT / "core" / "goodbot"
+    named = {
+        path.relative_to(core).as_posix()
+        for path in core.rglob("*.py")
+        if WORDS.search(path.read_text(encoding="utf-8"))
+    }
+    assert {one for one in named if not one.startswith("features/reward_model/")} == MAY
