@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,18 @@ async def report(one: Bot) -> tuple[str, dict[str, Any]]:
     return result.text, dict(result.data)["predicted"]
 
 
+async def looks(clock: VirtualClock, done: Callable[[], Awaitable[bool]]) -> None:
+    """Let ten minutes after ten minutes go by until it has happened."""
+
+    async def later() -> bool:
+        if await done():
+            return True
+        clock.advance(LOOK)
+        return False
+
+    await until(later)
+
+
 async def test_it_looks_by_itself_once_enough_is_rated_and_then_only_at_what_is_new(tmp_path: Path) -> None:
     clock = VirtualClock(waits=True)
     async with bot(tmp_path, clock=clock) as one:
@@ -54,23 +68,22 @@ async def test_it_looks_by_itself_once_enough_is_rated_and_then_only_at_what_is_
         async def why() -> bool:
             return await said(one) == "0 rated answers can be used, and it takes 8"
 
-        await until(why)
-        assert not diary.exists(), "no child is started for too little"
-        await one.rated(20)
-        clock.advance(LOOK)
-
         async def tells() -> bool:
             found = await said(one)
             return isinstance(found, Predicted) and found.tells
 
-        await until(tells)
+        async def again() -> bool:
+            return diary.exists()
+
+        await looks(clock, why)
+        assert not diary.exists(), "no child is started for too little"
+        await one.rated(20)
+        await looks(clock, tells)
         diary.unlink()
-        clock.advance(LOOK)
         await one.rated(1)
         assert await predict(one) == ""
         assert not diary.exists(), "one rating more is no reason yet"
-        clock.advance(25 * 3600)
-        await until(diary.exists)
+        await looks(clock, again)
 
 
 async def test_the_child_is_told_no_names_and_gets_consented_answers_alone(tmp_path: Path) -> None:
@@ -138,22 +151,15 @@ async def test_why_the_child_says_nothing_is_told_and_not_tried_again_at_once(tm
 
 
 async def test_a_training_goes_first_and_ends_the_child(tmp_path: Path) -> None:
-    clock = VirtualClock(waits=True)
-    async with bot(tmp_path, clock=clock) as one:
-        await until(lambda: _tried(one))
+    async with bot(tmp_path, sections={}) as one:
         one.fake.set(predict="slow")
-        await one.rated(20)
-        clock.advance(LOOK)
+        await one.rated(8)
+        predicting = asyncio.create_task(predict(one))
         await until((one.fake.path / "predicts").exists)
         await one.start_training()
-        clock.advance(3)
-        assert await predict(one) == "a training has the machine"
-        assert await said(one) == "0 rated answers can be used, and it takes 8", "as before"
+        assert await predict(one) == await predicting == "a training has the machine"
+        assert await said(one) is None
         await one.finish_training()
-
-
-async def _tried(one: Bot) -> bool:
-    return await said(one) is not None
 
 
 async def test_all_of_it_goes_when_anybody_is_forgotten_also_where_it_is_just_computed(

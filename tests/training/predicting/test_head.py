@@ -12,11 +12,11 @@ from goodbot_training.predicting.run import PredictItem, predicted
 
 
 def made(seed: int, n: int = 400, width: int = 64, slips: float = 0.08) -> tuple[Any, Any, Any]:
-    """States, ratings that mostly follow one direction of them, and which ratings are slips."""
+    """States of a few directions, ratings that mostly follow one of them, and which ratings are slips."""
     random = np.random.default_rng(seed)
-    states = random.normal(size=(n, width)) * np.geomspace(1, 8, width)
-    states += 3.0
-    good = (states[:, -1] - 3 + random.normal(size=n) > 0).astype(float)
+    within = random.normal(size=(n, 12)) * np.geomspace(3, 1, 12)
+    states = 3.0 + within @ random.normal(size=(12, width)) + 0.3 * random.normal(size=(n, width))
+    good = (within[:, 4] + 0.5 * random.normal(size=n) > 0).astype(float)
     slip = random.random(n) < slips
     return states, np.where(slip, 1 - good, good), slip
 

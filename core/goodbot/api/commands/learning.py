@@ -115,7 +115,12 @@ LEARNING: tuple[Command, ...] = (
         "who taught what, which answers are liked less, what looks wrong",
         "report:report",
         (
-            Arg("part", "only this part: teachers, groups, versions, pairs, flags or predicted", "PART", required=False),
+            Arg(
+                "part",
+                "only this part: teachers, groups, versions, pairs, flags or predicted",
+                "PART",
+                required=False,
+            ),
             Arg(
                 "--pairs", "first ask the version that answers fixed questions; takes minutes", required=False
             ),

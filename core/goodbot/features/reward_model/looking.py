@@ -17,6 +17,6 @@ class RewardModel(Feature):
 
     async def run(self) -> None:
         while True:
+            await self.host.clock.sleep(_LOOK_SECONDS)  # first: after a start the model is loaded
             if why := await self.host.predict():
                 logger.info("the reward model: %s", why)
-            await self.host.clock.sleep(_LOOK_SECONDS)
