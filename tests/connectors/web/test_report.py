@@ -13,6 +13,8 @@ import goodbot_connectors.web
 import pytest
 from goodbot.config import HttpConfig
 from goodbot.features.reports import plugin
+from goodbot.features.reward_model import plugin as reward_model_plugin
+from goodbot.learning import reward_model
 
 from tests.connectors.web.browsing import person
 from tests.connectors.web.test_progress import NARROW, press
@@ -27,9 +29,9 @@ SAID = "and so on and so forth " * 12
 
 
 @contextlib.asynccontextmanager
-async def goodbot(home: Path, port: int) -> AsyncIterator[Bot]:
-    sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}}
-    extra = (goodbot_connectors.web, plugin)
+async def goodbot(home: Path, port: int, *more: object, **changes: Any) -> AsyncIterator[Bot]:
+    sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}, **changes}
+    extra = (goodbot_connectors.web, plugin, *more)
     async with open_bot(home, extra=extra, sections=sections, terminal=True) as bot:
         yield bot
 
@@ -119,6 +121,32 @@ async def test_an_owner_asks_the_version_fixed_questions(
         await owner.sees("base has 1 of 1 own question right.")
         await press(owner, "What base says, the least alike first")
         await owner.page.locator(".pair dd").first.wait_for()
+        assert not await owner.scrolls_sideways()
+
+
+async def test_an_owner_sees_which_ratings_the_reward_model_doubts(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reward_model, "LEAST", 4)
+    on = {"features": {"reward_model": {}}}
+    async with (
+        goodbot(tmp_path, unused_tcp_port, reward_model_plugin, **on) as bot,
+        person(chromium, viewport=NARROW) as owner,
+    ):
+        await bot.command("enable", channel="#team")
+        await bot.rated(6, channel="#team")
+        await bot.say("And another?", channel="#team")
+        assert await reward_model.predict(bot.app) == ""
+        await owner.sign_in(await link(bot))
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/report")
+        await owner.sees("a good one is ranked before a bad one in 80% of pairs")
+        await owner.sees("rated good 50% (19% to 81%) of 6")
+        await owner.sees("Rated otherwise than the reward model predicts: 3 answers.")
+        await press(owner, "Leave all 3 out")
+        await press(owner, "Leave out")
+        await owner.sees("3 ratings of 3 answers left out.")
+        await press(owner, "Make a queue of the 1 that it is least sure of")
+        await until(lambda: rows(bot.store, "SELECT 1 FROM queue_answers"))
         assert not await owner.scrolls_sideways()
 
 

@@ -144,7 +144,7 @@ async def test_why_the_child_says_nothing_is_told_and_not_tried_again_at_once(tm
         one.fake.set(predict="fails")
         await one.rated(8)
         assert await predict(one) == "The model shows nothing."
-        assert "Nothing yet: The model shows nothing." in (await report(one))[0]
+        assert "Nothing yet: the model shows nothing." in (await report(one))[0]
         (one.fake.path / "predicts").unlink()
         assert await predict(one) == ""
         assert not (one.fake.path / "predicts").exists()

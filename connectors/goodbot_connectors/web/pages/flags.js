@@ -7,6 +7,7 @@ import { signedOut } from "/files/header.js";
 import { say } from "/files/texts.js";
 
 const LONGEST = 4000;
+const BY_RULES = "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for. You see those that you may read.";
 const RULES = {
   repeats: "Repeats itself", other_script: "In other letters than its question",
   contact: "With a link, an e-mail address or a phone number that is not in the question", long: "Much longer than the others",
@@ -16,11 +17,11 @@ const RULES = {
 export class Flags {
   #page;
 
-  constructor(page, { data: { rated, rules, people } }) {
+  constructor(page, { data: { rated, rules, people } }, hint = BY_RULES) {
     this.#page = page;
     const found = Object.entries(rules).filter(([, { count }]) => count);
     this.nodes = found.length || people.length ? [
-      el("p", { class: "count" }, say("page_flags_first")),
+      el("p", { class: "count" }, hint),
       el("ul", { class: "finds" },
         ...found.map(([name, { count, answers }]) => this.#flag(say("page_flagged", { what: Object.hasOwn(RULES, name) ? say(RULES[name]) : name, count }), answers, count)),
         ...people.map((one) => this.#flag(say("page_opposite", { who: one.person, against: one.against, shared: one.shared }), one.answers, one.against, one.person)))]

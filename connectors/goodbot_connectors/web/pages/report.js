@@ -11,6 +11,7 @@ import { figure, listed, locale, say } from "/files/texts.js";
 
 const FEW = 10;
 const QUEUE = 20; // answers that are rated in one go
+const GUESSED = "Look at them first: a prediction may be wrong. You see those that you may read.";
 const ENOUGH = 20; // of fewer ratings a share says little
 const DIMENSIONS = { language: "page_by_language", topic: "page_by_topic", length: "page_by_length", hour: "page_by_hour", place: "page_place" };
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
@@ -102,7 +103,7 @@ class Report extends Page {
       el("p", {}, lines[0]), el("p", { class: "count" }, lines[1]),
       list(data.bins, (one) => [el("strong", {}, `predicted ${percent(one.expected)}`), reach({ ...one, share: one.good / one.answers }),
         el("span", {}, `rated good ${percent(one.good / one.answers)} (${percent(one.low)} to ${percent(one.high)}) of ${one.answers.toLocaleString()}`)]),
-      ...new Flags(this, { data }).nodes,
+      ...new Flags(this, { data }, GUESSED).nodes,
       data.ask.length ? el("p", {}, `Of ${counted(data.unrated, "answer")} that nobody has rated, it expects ${Math.round(data.expected).toLocaleString()} to be liked. `,
         latecomer(`Make a queue of the ${Math.min(QUEUE, data.ask.length)} that it is least sure of`, { class: "chip small", onclick: ({ target }) => this.#queue(target, data.ask) })) : "",
       el("p", { class: "told-line", role: "status", tabindex: "-1" }),
