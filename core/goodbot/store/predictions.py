@@ -28,8 +28,9 @@ _OLD = 24 * 3600.0
 # As a training reads them: of answers that may teach, of people who consent to it.
 _MAY = f"t.scope = :scope AND t.trainable AND t.kind = 'main' AND t.response <> '' AND {CONSENT}"
 _RATED = (
-    f"SELECT t.id, {OPINIONS} FROM turns t JOIN labels l ON l.turn = t.id WHERE {_MAY}"  # noqa: S608
-    " GROUP BY t.id ORDER BY t.seq DESC LIMIT :limit"
+    f"SELECT t.id, (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id)"  # noqa: S608
+    f" FROM turns t INDEXED BY turns_rated WHERE t.rated > 0 AND {_MAY}"
+    " ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit"
 )
 _UNRATED = (
     f"SELECT t.id FROM turns t INDEXED BY turns_unrated WHERE t.rated = 0 AND {_MAY}"  # noqa: S608

@@ -46,7 +46,7 @@ class PredictedPart(ReportPart):
         if found is None:
             return ReportSection(lines=[_OFF], data={})
         if isinstance(found, str):
-            return ReportSection(lines=[f"Nothing yet: {clause(found)}."], data={"why": found})
+            return ReportSection(lines=[f"Nothing yet: {clause(found, small=True)}."], data={"why": found})
         ranks = f"{found.auc:.0%} of pairs (99% interval {found.low:.0%} to {found.high:.0%}; chance is 50%)"
         on = counted(found.answers, "rated answer")
         tried = f"Tried on {on}: a good one is ranked before a bad one in {ranks}."
