@@ -113,7 +113,7 @@ class FeatureHost(Protocol):
         ...
 
     async def predict(self) -> str:
-        """Have ratings predicted anew, where new ones have come; returns why it did not go, as a clause.
+        """Run the reward model anew, where ratings have come; returns why it did not go, as a clause.
 
         A child reads answers with the model for as long as it takes. What it says is in `ReportedBot`, and
         nowhere where anything is learnt.

@@ -81,7 +81,7 @@ class Predicted:
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any], at: float = 0.0) -> Predicted:
-        """From what the child said. Raises ValueError, KeyError or TypeError for what is none."""
+        """Read what the child said. Raises ValueError, KeyError or TypeError for what is none."""
         auc, low, high = (_share(raw[name]) for name in ("auc", "low", "high"))
         return cls(
             **{name: int(raw[name]) for name in ("answers", "good", "left_out", "questions")},

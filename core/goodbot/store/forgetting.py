@@ -23,7 +23,6 @@ from goodbot.store import (
     judgements,
     news,
     people,
-    predictions,
     queues,
     retries,
     settings,
@@ -89,7 +88,6 @@ async def forget(
     if deleted := await value(db, _CHANGES) != before:  # else anybody could have it done again and again
         await inbox.forget_receipts(db)
         await shifts.forget(db)
-        await predictions.forget(db)
         await erase(db)
     for who in persons:
         await db.execute("DELETE FROM aliases WHERE person = ?", (who,))  # this very command made one

@@ -14,7 +14,7 @@ import aiosqlite
 
 from goodbot.api.events import ChannelRef
 from goodbot.api.learnt import AnsweredTwice, Learnt, Shift, opener
-from goodbot.store import codec, fixed
+from goodbot.store import codec, fixed, predictions
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import fetch, records
 
@@ -120,7 +120,8 @@ async def examples(
 
 
 async def forget(db: aiosqlite.Connection) -> None:
-    """Part of forgetting a person: no answer stays, and no word of one."""
+    """Part of forgetting a person: no answer stays, no word of one, and nothing that is predicted."""
     await db.execute("DELETE FROM shift_examples")
     await db.execute("DELETE FROM shifts WHERE word <> ''")
     await fixed.forget(db)
+    await predictions.forget(db)

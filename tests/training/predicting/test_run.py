@@ -58,7 +58,8 @@ def ran(job: dict[str, Any], backend: Any) -> Predicted:
 
 @pytest.fixture(scope="module")
 def torch_backend() -> Any:
-    require("torch"), require("peft")
+    for name in ("torch", "peft"):
+        require(name)
     from goodbot_training.backends.torch.trainer import TorchBackend
 
     return TorchBackend()
@@ -80,7 +81,8 @@ def test_slips_among_ratings_of_a_style_are_found_on_the_shipped_model(torch_bac
 
 
 def test_both_backends_see_the_same_states(random_model: Path) -> None:
-    require("torch"), require("peft"), require("mlx_lm")
+    for name in ("torch", "peft", "mlx_lm"):
+        require(name)
     from goodbot_training.backends.mlx.trainer import MlxBackend
     from goodbot_training.backends.torch.trainer import TorchBackend
 

@@ -124,11 +124,13 @@ def ranked(logits: Table, good: Table, groups: Whole, *, seed: int) -> tuple[flo
         pairs = up.sum() * down.sum()
         return float(up @ (down.cumsum() - down / 2) / pairs) if pairs else 0.5
 
-    drawn = [
-        auc(np.bincount(random.integers(len(names), size=len(names)), minlength=len(names))[group] * 1.0)
-        for _ in range(_DEALS)
-    ]
-    low, high = np.quantile(drawn, (_SURE / 2, 1 - _SURE / 2))
+    def drawn() -> Table:
+        """How often each row's group is drawn, where as many are drawn as there are."""
+        times = np.bincount(random.integers(len(names), size=len(names)), minlength=len(names))
+        return times[group].astype(np.float64)
+
+    deals = [auc(drawn()) for _ in range(_DEALS)]
+    low, high = np.quantile(deals, (_SURE / 2, 1 - _SURE / 2))
     return auc(np.ones(len(good))), float(low), float(high)
 
 
