@@ -78,7 +78,7 @@ async def keep(
         return
     await forget(db)
     found = isinstance(said, Predicted)
-    figures = {**asdict(said), "said": []} if found else {}
+    figures: dict[str, Any] = {**asdict(said), "said": []} if found else {}
     why = "" if found else said
     await db.execute(
         "INSERT INTO predicted VALUES (?, ?, ?, ?, ?)",

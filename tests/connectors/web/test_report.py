@@ -30,7 +30,7 @@ SAID = "and so on and so forth " * 12
 
 @contextlib.asynccontextmanager
 async def goodbot(home: Path, port: int, *more: object, **changes: Any) -> AsyncIterator[Bot]:
-    sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}, **changes}
+    sections: dict[str, Any] = {"http": HttpConfig(port=port), "connectors": {"web": {}}, **changes}
     extra = (goodbot_connectors.web, plugin, *more)
     async with open_bot(home, extra=extra, sections=sections, terminal=True) as bot:
         yield bot
@@ -128,7 +128,7 @@ async def test_an_owner_sees_which_ratings_the_reward_model_doubts(
     chromium: Any, tmp_path: Path, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reward_model, "LEAST", 4)
-    on = {"features": {"reward_model": {}}}
+    on: dict[str, Any] = {"features": {"reward_model": {}}}
     async with (
         goodbot(tmp_path, unused_tcp_port, reward_model_plugin, **on) as bot,
         person(chromium, viewport=NARROW) as owner,
