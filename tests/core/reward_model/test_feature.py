@@ -210,7 +210,7 @@ async def test_nothing_of_it_is_claimed_rewarded_or_counted(tmp_path: Path) -> N
 
 WORDS = re.compile(r"\b(?:predicted|predictions)\b")
 MAY = {
-    *("api/feature.py", "api/predicted.py", "api/report.py", "commands/report.py"),
+    *("api/predicted.py", "api/report.py", "commands/report.py"),
     *("learning/reward_model.py", "store/downgrade.py", "store/predictions.py", "store/shifts.py"),
     "api/commands/learning.py",  # its part of the report, as it is typed
     "inference/servers/llama_api.py",  # a field of llama.cpp's
