@@ -140,7 +140,7 @@ def plan() -> int:
 
 
 def predict() -> int:
-    """All answers are liked for sure, but those that nobody rated; `predict`: `chance`, `fails` or `slow`."""
+    """All rated answers are liked for sure; `predict` is `chance`, `fails`, `lacks` or `slow`."""
     job = json.loads(sys.stdin.readline())
     mode = behaviour(job["model"]).get("predict", "")
     Path(job["model"], "predicts").write_text(json.dumps(job["items"]))
@@ -148,6 +148,9 @@ def predict() -> int:
         time.sleep(0.005)
     if mode == "fails":
         emit(event="failed", kind="data", reason="The model shows nothing.")
+        return 0
+    if mode == "lacks":
+        emit(event="done", lack={"of": "rarer", "count": 4, "least": 20})
         return 0
     rated = [item for item in job["items"] if item["good"] is not None]
     good = sum(item["good"] for item in rated)

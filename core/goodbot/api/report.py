@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.labels import Opinion, majority
 from goodbot.api.overview import VersionRatings
 from goodbot.api.predicted import Predicted
+from goodbot.api.sentences import Reason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,8 +98,10 @@ class ReportedBot:
     """What versions are asked in the same words each time."""
     said: Mapping[int, Mapping[str, str]] = field(default_factory=dict[int, Mapping[str, str]])
     """By version, what it said to them."""
-    predicted: Predicted | str | None = None
-    """What the reward model says, or why it says nothing, as a clause; None: it is off, or has just begun."""
+    predicted: Predicted | Reason | None = None
+    """What the reward model says, or why it says nothing; None: it is off, or has just begun."""
+    language: str = ""
+    """What whoever asks for the report reads; empty: English."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

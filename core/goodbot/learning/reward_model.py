@@ -2,7 +2,8 @@
 """Has a child predict ratings from the model's own states, while nothing else wants the machine.
 
 The child gets answers that may teach, of people who consent to that. What it says is stored for whoever
-looks: no training, no reward and no question for a rating reads it.
+looks: no training and no reward reads it. What is asked for a rating is chosen by it only where an owner says
+so (`asks`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import aiosqlite
 from goodbot.api.labels import majority
 from goodbot.api.manners import formed
 from goodbot.api.predicted import LEAST, Predicted
+from goodbot.api.sentences import Reason, because, clause, in_words, words
 from goodbot.api.turns import Turn
 from goodbot.base.errors import GoodbotError, TrainingError
 from goodbot.inference.servers import choice
@@ -32,6 +34,8 @@ RATED, UNRATED = 1000, 500
 """Answers that are read, the newest of each: it takes as long as reading them takes."""
 _LOOK_SECONDS = 2.0
 _FOR_A_TRAINING = "a training has the machine"
+_LACKS = {"ratings": "predict_ratings", "rarer": "predict_rarer", "questions": "predict_questions"}
+"""What there may be too little of, as the child calls it, and the texts that say so."""
 
 
 async def predict(parts: LearningParts) -> str:
@@ -46,18 +50,22 @@ async def predict(parts: LearningParts) -> str:
     if why := await _not_now(parts):
         return why
     since = await store.read(predictions.seen)
-    said: Predicted | str = choice.objection(parts.spec)
-    if not said:
-        items = await store.read(lambda db: _items(db, parts))
-        count = sum(item["good"] is not None for item in items)
-        said = f"{count} rated answers can be used, and it takes {LEAST}"
-        if count >= LEAST:
-            found = await _computed(parts, items)
-            if found is None:
-                return _FOR_A_TRAINING
-            said = found
+    said = await _said(parts)
+    if said is None:
+        return _FOR_A_TRAINING
     await store.write(lambda db: predictions.keep(db, pool, said, since, now))
-    return said if isinstance(said, str) else ""
+    return clause(words(said)) if isinstance(said, Reason) else ""
+
+
+async def _said(parts: LearningParts) -> Predicted | Reason | None:
+    """What there is to say, or why nothing is; None: a training came."""
+    if choice.objection(parts.spec):
+        return because("predict_server", server=parts.spec.name)
+    items = await parts.store.read(lambda db: _items(db, parts))
+    count = sum(item["good"] is not None for item in items)
+    if count < LEAST:
+        return because("predict_ratings", count=count, least=LEAST)
+    return await _computed(parts, items)
 
 
 async def _not_now(parts: LearningParts) -> str:
@@ -98,7 +106,7 @@ def _item(turn: Turn, good: bool | None, questions: dict[str, int], people: dict
     }
 
 
-async def _computed(parts: LearningParts, items: list[dict[str, Any]]) -> Predicted | str | None:
+async def _computed(parts: LearningParts, items: list[dict[str, Any]]) -> Predicted | Reason | None:
     """What a child says, or why it says nothing; None: a training came, and it was ended."""
     job = {
         "protocol": 1,
@@ -120,16 +128,23 @@ async def _computed(parts: LearningParts, items: list[dict[str, Any]]) -> Predic
                 tick.cancel()
             if parts.scheduler.training and not child.done():
                 return None
-        return Predicted.parse(child.result()["predicted"], parts.clock.now())
+        return _read(child.result(), parts.clock.now())
     except TrainingError as error:
         logger.warning("the reward model: %s", error)
-        return str(error)
+        return [*in_words(str(error)), because("predict_unusable")][0]
     except (ValueError, KeyError, TypeError):
-        return "the worker said nothing that can be used"
+        return because("predict_unusable")
     finally:
         child.cancel()
         with suppress(GoodbotError, asyncio.CancelledError):
             await child
+
+
+def _read(done: Mapping[str, Any], now: float) -> Predicted | Reason:
+    """The child's last word. Raises ValueError, KeyError or TypeError for what is none."""
+    if lack := done.get("lack"):
+        return because(_LACKS[lack["of"]], count=int(lack["count"]), least=int(lack["least"]))
+    return Predicted.parse(done["predicted"], now)
 
 
 async def _ignore(event: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import aiosqlite
 
 from goodbot.api.labels import Opinion
 from goodbot.api.predicted import Predicted
+from goodbot.api.sentences import Reason
 from goodbot.store import codec, inspection
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch, first, value
@@ -67,9 +68,9 @@ async def seen(db: aiosqlite.Connection) -> tuple[int, int]:
 
 
 async def keep(
-    db: aiosqlite.Connection, pool: Pool, said: Predicted | str, since: tuple[int, int], now: float
+    db: aiosqlite.Connection, pool: Pool, said: Predicted | Reason, since: tuple[int, int], now: float
 ) -> None:
-    """In place of what was said before; a sentence says why there is nothing to say.
+    """In place of what was said before; a reason says why there is nothing to say.
 
     Not where somebody was forgotten since it was begun (`seen`): their ratings may be in it.
     """
@@ -77,27 +78,26 @@ async def keep(
     if await inspection.forgettings(db) != forgettings:
         return
     await forget(db)
-    found = isinstance(said, Predicted)
-    figures: dict[str, Any] = {**asdict(said), "said": []} if found else {}
-    why = "" if found else said
+    found, why = (said, "") if isinstance(said, Predicted) else (None, codec.dump_reasons([said]))
+    figures: dict[str, Any] = {**asdict(found), "said": []} if found else {}
     await db.execute(
         "INSERT INTO predicted VALUES (?, ?, ?, ?, ?)",
         (pool.model, now, newest, codec.dump_json(figures), why),
     )
     await db.executemany(
         "INSERT OR IGNORE INTO predictions SELECT id, ?, ?, ? FROM turns WHERE id = ?",
-        [(one.chance, one.good, one.odd, one.id) for one in (said.said if found else ())],
+        [(one.chance, one.good, one.odd, one.id) for one in (found.said if found else ())],
     )
 
 
-async def of(db: aiosqlite.Connection, model: str) -> Predicted | str | None:
+async def of(db: aiosqlite.Connection, model: str) -> Predicted | Reason | None:
     """What is said of answers by a base model, or why nothing is; None: it was not tried yet."""
     row = first(await fetch(db, "SELECT at, figures, why FROM predicted WHERE model = ?", (model,)))
     if row is None:
         return None
     at, figures, why = row
     if why:
-        return str(why)
+        return codec.load_reasons(why)[0]
     rows = await fetch(db, "SELECT turn, chance, good, odd FROM predictions ORDER BY turn")
     return Predicted.parse({**json.loads(figures), "said": _said(rows)}, at)
 

@@ -175,7 +175,7 @@ SET = SettingsSeen(
 REPORT = ReportSeen(
     at=1.8e9,
     parts=[
-        ReportTold(name=name, title=title, lines=["A line."], data=data)
+        ReportTold(name=name, title=title, lines=["A line.", "Another one."], data=data)
         for name, title, data in (
             (
                 "teachers",
@@ -281,6 +281,23 @@ REPORT = ReportSeen(
                     "rated": 60,
                     "rules": {"repeats": {"count": 2, "answers": ["t1", "t2"]}},
                     "people": [{"person": "slack:U2", "against": 20, "shared": 30, "answers": ["t1"]}],
+                },
+            ),
+            (
+                "predicted",
+                "What the reward model predicts",
+                {
+                    "tells": True,
+                    "rated": 300,
+                    "bins": [{"answers": 60, "expected": 0.9, "good": 54, "low": 0.8, "high": 0.95}],
+                    "rules": {
+                        "doubtful": {"count": 3, "answers": ["t1", "t2", "t3"]},
+                        "odd": {"count": 1, "answers": ["t4"]},
+                    },
+                    "people": [],
+                    "ask": ["t5", "t6"],
+                    "unrated": 2,
+                    "expected": 1.2,
                 },
             ),
             ("own", "A part of a plugin", {}),

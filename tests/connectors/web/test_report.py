@@ -141,11 +141,11 @@ async def test_an_owner_sees_which_ratings_the_reward_model_doubts(
         await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/report")
         await owner.sees("a good one is ranked before a bad one in 80% of pairs")
         await owner.sees("rated good 50% (19% to 81%) of 6")
-        await owner.sees("Rated otherwise than the reward model predicts: 3 answers.")
+        await owner.sees("Rated otherwise than predicted: 3 answers.")
         await press(owner, "Leave all 3 out")
         await press(owner, "Leave out")
         await owner.sees("3 ratings of 3 answers left out.")
-        await press(owner, "Make a queue of the 1 that it is least sure of")
+        await press(owner, "Make a queue of the one that it is least sure of")
         await until(lambda: rows(bot.store, "SELECT 1 FROM queue_answers"))
         assert not await owner.scrolls_sideways()
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from goodbot.api.predicted import CalibrationBin, Predicted, PredictedAnswer
 from goodbot.api.report import FixedQuestion, ReportedAnswer
+from goodbot.api.sentences import Reason, because
 from goodbot.api.texts import LANGUAGES, catalogue, say
 from goodbot.features.reports.flags import Flags
 from goodbot.features.reports.groups import Groups
@@ -16,6 +18,7 @@ from goodbot.features.reports.pairs import Pairs
 from goodbot.features.reports.teachers import Teachers
 from goodbot.features.reports.telling import number
 from goodbot.features.reports.versions import VersionTable
+from goodbot.features.reward_model.telling import PredictedPart
 
 from tests.core.reports.made import answers, told
 from tests.core.reports.test_planted import contrarian, german_half
@@ -25,6 +28,22 @@ QUESTIONS = [
     FixedQuestion(text=f"Tell of somebody of {value}.", about="age", value=value, pair=1)
     for value in ("25", "65")
 ]
+PREDICTED = Predicted(
+    answers=2300,
+    good=1500,
+    left_out=2,
+    questions=90,
+    by_person=True,
+    auc=0.9,
+    low=0.8,
+    high=0.95,
+    bins=[CalibrationBin(answers=460, expected=0.9, good=400)],
+    said=[
+        *(PredictedAnswer(id=f"a{n}", chance=0.95, good=False, odd=n < 20) for n in range(2000)),
+        *(PredictedAnswer(id=f"new{n}", chance=0.5, good=None) for n in range(20)),
+    ],
+)
+"""Something of each that it may say."""
 SAID = {2: {"Tell of somebody of 25.": "Young.", "Tell of somebody of 65.": "Old."}}
 
 
@@ -34,14 +53,14 @@ def planted() -> list[ReportedAnswer]:
     made += [replace(one, id=f"c{one.id}") for one in answers(1, 300, change=contrarian)]
     made[3] = replace(made[3], answer="See www.example.com now")
     made[4] = replace(made[4], stars=4.5, seconds=2.5)
-    return made
+    return [*made, *(replace(made[0], id=f"new{n}", ratings={}, taught=None) for n in range(20))]
 
 
 def whole(language: str) -> tuple[str, dict[str, Any]]:
     """All parts of one report."""
     changes: dict[str, Any] = {"language": language, "questions": QUESTIONS, "said": SAID}
-    changes |= {"memory": {2: 2**31}}
-    kinds = (Teachers, Groups, VersionTable, Pairs, Flags)
+    changes |= {"memory": {2: 2**31}, "predicted": PREDICTED}
+    kinds = (Teachers, Groups, VersionTable, Pairs, Flags, PredictedPart)
     parts = {part: told(part(), planted(), **changes) for part in kinds}
     text = "\n".join(text for text, _ in parts.values())
     return text, {part.__name__: data for part, (_, data) in parts.items()}
@@ -65,6 +84,30 @@ def test_nothing_of_it_is_left_in_english(language: str) -> None:
         found.pop("names", None)
         plain[part].pop("names", None)
         assert found == plain[part], part
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize(
+    "why",
+    [
+        None,
+        replace(PREDICTED, by_person=False, low=0.4),
+        *(because(f"predict_{of}", count=7, least=20) for of in ("ratings", "rarer", "questions")),
+        because("predict_server", server="openai"),
+        because("predict_unusable"),
+        because("text", text="This backend does not show the states of its model."),
+        because("text", text="Of this model the hidden states cannot be found."),
+    ],
+)
+def test_why_nothing_is_predicted_is_told_in_the_readers_language_and_to_programs_in_english(
+    why: Predicted | Reason | None, language: str
+) -> None:
+    text, data = told(PredictedPart(), [], language=language, predicted=why)
+    plain, same = told(PredictedPart(), [], predicted=why)
+    assert data == same
+    assert data.get("why", "") in plain
+    for line in plain.replace(". ", ".\n").splitlines():
+        assert line not in text, line
 
 
 def test_in_english_nothing_needs_another_name() -> None:

@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.api.predicted import Predicted
+from goodbot.api.sentences import Reason, because
 from goodbot.features.reward_model import plugin
 from goodbot.learning import reward_model
 from goodbot.learning.training import batch
@@ -38,7 +40,7 @@ def bot(
     return open_bot(home, extra=(plugin,), clock=clock, sections=sections)
 
 
-async def said(one: Bot) -> Predicted | str | None:
+async def said(one: Bot) -> Predicted | Reason | None:
     return await one.store.read(lambda db: predictions.of(db, one.app.model.name))
 
 
@@ -46,8 +48,10 @@ async def predict(one: Bot) -> str:
     return await reward_model.predict(one.app)
 
 
-async def report(one: Bot) -> tuple[str, dict[str, Any]]:
-    result = await one.app.commands.execute(one.chat.typed("report", "predicted"))
+async def report(one: Bot, language: str = "") -> tuple[str, dict[str, Any]]:
+    typed = one.chat.typed("report", "predicted")
+    user = replace(typed.user, language=language)
+    result = await one.app.commands.execute(replace(typed, user=user))
     return result.text, dict(result.data)["predicted"]
 
 
@@ -69,7 +73,7 @@ async def test_it_looks_by_itself_once_enough_is_rated_and_then_only_at_what_is_
         diary = one.fake.path / "predicts"
 
         async def why() -> bool:
-            return await said(one) == "0 rated answers can be used, and it takes 8"
+            return await said(one) == because("predict_ratings", count=0, least=8)
 
         async def tells() -> bool:
             found = await said(one)
@@ -112,8 +116,8 @@ async def test_the_report_names_what_is_doubtful_and_not_what_was_rated_anew(tmp
         doubtful = {answer.turn for answer in answers[1::2]}
         assert set(data["rules"]["doubtful"]["answers"]) == doubtful
         assert data["ask"] == [lone.turn]
-        assert "a good one is ranked before a bad one in 80% of pairs (99% interval 70% to 90%" in text
-        assert "95%, 50% (22% to 78%) of 8" in text
+        assert "a good one is ranked before a bad one in 80% of pairs (70% to 90%, 99% interval)" in text
+        assert "95%: 50% (22% to 78%) of 8" in text
         assert f"`rollback answers {' '.join(data['rules']['doubtful']['answers'])}`" in text
         await one.react(answers[1], "👍")
         _, data = await report(one)
@@ -138,7 +142,7 @@ async def test_off_it_is_not_shown_and_does_nothing(tmp_path: Path) -> None:
         await one.rated(8)
         await predict(one)
         text, data = await report(one)
-        assert "it is off until `[features.reward_model]` is in the config" in text
+        assert "It is off until `[features.reward_model]` is in the config" in text
         assert data == {}
 
 
@@ -146,11 +150,27 @@ async def test_why_the_child_says_nothing_is_told_and_not_tried_again_at_once(tm
     async with bot(tmp_path) as one:
         one.fake.set(predict="fails")
         await one.rated(8)
-        assert await predict(one) == "The model shows nothing."
-        assert "Nothing yet: the model shows nothing." in (await report(one))[0]
+        assert await predict(one) == "The model shows nothing"
+        text, data = await report(one)
+        assert "Nothing yet. The model shows nothing." in text
+        assert data == {"why": "The model shows nothing."}
         (one.fake.path / "predicts").unlink()
         assert await predict(one) == ""
         assert not (one.fake.path / "predicts").exists()
+
+
+async def test_what_the_child_has_too_little_of_is_kept_as_a_code_and_told_to_each_in_their_language(
+    tmp_path: Path,
+) -> None:
+    async with bot(tmp_path) as one:
+        one.fake.set(predict="lacks")
+        await one.rated(8)
+        assert await predict(one) == "4 ratings are of the rarer kind, and it takes 20"
+        assert await said(one) == because("predict_rarer", count=4, least=20)
+        text, data = await report(one, language="de")
+        assert "Noch nichts. 4 Bewertungen sind von der selteneren Art; nötig sind 20." in text
+        assert data == {"why": "4 ratings are of the rarer kind, and it takes 20."}
+        assert "Was das Belohnungsmodell vorhersagt" in text
 
 
 async def test_a_training_goes_first_and_ends_the_child(tmp_path: Path) -> None:

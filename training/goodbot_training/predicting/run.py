@@ -92,24 +92,36 @@ def _item(raw: object) -> PredictItem:
     )
 
 
+class TooLittleError(Exception):
+    """There is too little to say anything by: `of` what, how much there is, and how much it takes."""
+
+    def __init__(self, of: str, count: int, least: int) -> None:
+        super().__init__(f"{of}: {count} of {least}")
+        self.lack = {"of": of, "count": count, "least": least}
+
+
 def run_predict(job: PredictJob, backend: TrainingBackend, emit: Callable[[dict[str, Any]], None]) -> None:
-    """Predict, and emit it as the one event `done`. Raises TrainingError where nothing can be said."""
+    """Predict, and emit it, or what it lacks, as the one event `done`. Raises TrainingError."""
     if not isinstance(backend, ShowsStates):
         raise data_error("This backend does not show the states of its model.")
-    _enough(job.items)
-    backend.load(job.model, lora=LoraSettings(), bits=job.bits)
-    items, states = states_of(job.items, backend)
-    _enough(items)
-    emit({"event": "done", "predicted": predicted(items, states, len(job.items) - len(items), job.seed)})
+    try:
+        _enough(job.items)
+        backend.load(job.model, lora=LoraSettings(), bits=job.bits)
+        items, states = states_of(job.items, backend)
+        _enough(items)
+        said = {"predicted": predicted(items, states, len(job.items) - len(items), job.seed)}
+    except TooLittleError as error:
+        said = {"lack": error.lack}
+    emit({"event": "done", **said})
 
 
 def _enough(items: Sequence[PredictItem]) -> None:
-    """Raises TrainingError with a sentence that says what there is too little of."""
+    """Raises TooLittleError."""
     up, down = (sum(one.good is said for one in items) for said in (True, False))
     if up + down < LEAST:
-        raise data_error(f"{up + down} rated answers can be used, and it takes {LEAST}.")
+        raise TooLittleError("ratings", up + down, LEAST)
     if min(up, down) < LEAST_OF_EACH:
-        raise data_error(f"{min(up, down)} ratings are of the rarer kind, and it takes {LEAST_OF_EACH}.")
+        raise TooLittleError("rarer", min(up, down), LEAST_OF_EACH)
 
 
 def states_of(items: Sequence[PredictItem], backend: TrainingBackend) -> tuple[list[PredictItem], Table]:
@@ -137,13 +149,13 @@ def _tokens(item: PredictItem, backend: TrainingBackend) -> TokenizedTurn | None
 
 
 def predicted(items: Sequence[PredictItem], states: Table, left_out: int, seed: int) -> dict[str, Any]:
-    """As `goodbot.api.predicted.Predicted` reads it."""
+    """As `goodbot.api.predicted.Predicted` reads it. Raises TooLittleError."""
     parts = head.main_parts(states)
     rated = np.array([one.good is not None for one in items])
     good = np.array([one.good is True for one in items if one.good is not None], np.float64)
     groups, by_person = _groups([one for one in items if one.good is not None])
     if (count := len(np.unique(groups))) < LEAST_QUESTIONS:
-        raise data_error(f"Only {count} different questions were rated, and it takes {LEAST_QUESTIONS}.")
+        raise TooLittleError("questions", count, LEAST_QUESTIONS)
     found = head.held_out(parts[rated], good, groups, seed=seed)
     told: dict[str, Any] = {
         "answers": len(good),

@@ -11,7 +11,6 @@ import { figure, listed, locale, say } from "/files/texts.js";
 
 const FEW = 10;
 const QUEUE = 20; // answers that are rated in one go
-const GUESSED = "Look at them first: a prediction may be wrong. You see those that you may read.";
 const ENOUGH = 20; // of fewer ratings a share says little
 const DIMENSIONS = { language: "page_by_language", topic: "page_by_topic", length: "page_by_length", hour: "page_by_hour", place: "page_place" };
 const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
@@ -101,11 +100,11 @@ class Report extends Page {
     if (!data.tells) return lines.map((line) => el("p", {}, line));
     return [
       el("p", {}, lines[0]), el("p", { class: "count" }, lines[1]),
-      list(data.bins, (one) => [el("strong", {}, `predicted ${percent(one.expected)}`), reach({ ...one, share: one.good / one.answers }),
-        el("span", {}, `rated good ${percent(one.good / one.answers)} (${percent(one.low)} to ${percent(one.high)}) of ${one.answers.toLocaleString()}`)]),
-      ...new Flags(this, { data }, GUESSED).nodes,
-      data.ask.length ? el("p", {}, `Of ${counted(data.unrated, "answer")} that nobody has rated, it expects ${Math.round(data.expected).toLocaleString()} to be liked. `,
-        latecomer(`Make a queue of the ${Math.min(QUEUE, data.ask.length)} that it is least sure of`, { class: "chip small", onclick: ({ target }) => this.#queue(target, data.ask) })) : "",
+      list(data.bins, (one) => [el("strong", {}, say("page_predict_share", { share: percent(one.expected) })), reach({ ...one, share: one.good / one.answers }),
+        el("span", {}, say("page_predict_good", { share: percent(one.good / one.answers), low: percent(one.low), high: percent(one.high), count: one.answers }))]),
+      ...new Flags(this, { data }, say("page_predict_first")).nodes,
+      data.ask.length ? el("p", {}, say("page_predict_expected", { count: data.unrated, good: Math.round(data.expected) }), " ",
+        latecomer(say("page_predict_queue", { count: Math.min(QUEUE, data.ask.length) }), { class: "chip small", onclick: ({ target }) => this.#queue(target, data.ask) })) : "",
       el("p", { class: "told-line", role: "status", tabindex: "-1" }),
       el("p", { class: "count" }, lines.at(-1))];
   }
@@ -114,7 +113,7 @@ class Report extends Page {
     const told = find(".told-line", from.closest("section"));
     from.disabled = true;
     try {
-      told.textContent = (await post("/api/queues", { do: "make", name: "Least sure", turns: ids.slice(0, QUEUE), newest: 0, shared: [["all", ""]] })).told;
+      told.textContent = (await post("/api/queues", { do: "make", name: say("page_predict_queue_name"), turns: ids.slice(0, QUEUE), newest: 0, shared: [["all", ""]] })).told;
     } catch (problem) {
       if (problem.status === 401) return signedOut();
       told.textContent = problem.message;

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from goodbot.api.predicted import FEATURE, CalibrationBin, Predicted, PredictedAnswer
+from goodbot.api.predicted import CalibrationBin, Predicted, PredictedAnswer
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import Reason, words
+from goodbot.api.texts import commas, figure, joined, pauses, percent, say
 from goodbot.base.intervals import wilson
-from goodbot.features.reports.telling import SHOWN, counted, listed
+from goodbot.features.reports.telling import SHOWN, listed, number
 
 _KEPT = 200
 """Answers of each kind that programs are told: so many a page leaves out at once."""
-_OFF = f"Nothing: it is off until `[features.{FEATURE}]` is in the config, and has not looked before that."
 _FIGURES = (
     *("at", "answers", "good", "left_out", "questions", "by_person"),
     *("auc", "low", "high", "tells"),
 )
-_NEVER = "It looks on: nothing is learnt from it, and it rates no answer."
-_TITLES = {"doubtful": "Rated otherwise than it predicts", "odd": "Unlike all other answers"}
+_RULES = {"doubtful": "page_rule_doubtful", "odd": "page_rule_odd"}
+"""The keys of what each is called."""
 
 
 class PredictedPart(ReportPart):
@@ -42,23 +42,21 @@ class PredictedPart(ReportPart):
                 self._unrated.add(answer.id)
 
     def told(self, bot: ReportedBot) -> ReportSection:
-        found = bot.predicted
+        found, read = bot.predicted, bot.language
         if found is None:
-            return ReportSection(lines=[_OFF], data={})
-        if isinstance(found, str):
-            return ReportSection(lines=[f"Nothing yet: {clause(found, small=True)}."], data={"why": found})
-        ranks = f"{found.auc:.0%} of pairs (99% interval {found.low:.0%} to {found.high:.0%}; chance is 50%)"
-        on = counted(found.answers, "rated answer")
-        tried = f"Tried on {on}: a good one is ranked before a bad one in {ranks}."
+            return ReportSection(lines=[say("report_predict_off", read)], data={})
+        if isinstance(found, Reason):
+            why = joined(read, say("report_predict_none", read), words(found, language=read))
+            return ReportSection(lines=[why], data={"why": words(found)})
         told = {name: getattr(found, name) for name in _FIGURES}
         data: dict[str, Any] = {**told, "bins": [_row(one) for one in found.bins]}
+        lines = [_tried(found, read)]
         if not found.tells:
-            return ReportSection(
-                lines=[tried, "That may be chance. So it says nothing of any answer."], data=data
-            )
-        return ReportSection(lines=[tried, *_how(found), *self._lines(found, data), _NEVER], data=data)
+            return ReportSection(lines=[*lines, say("report_predict_chance", read)], data=data)
+        lines += [*_how(found, read), *self._lines(found, data, read), say("report_predict_never", read)]
+        return ReportSection(lines=lines, data=data)
 
-    def _lines(self, found: Predicted, data: dict[str, Any]) -> list[str]:
+    def _lines(self, found: Predicted, data: dict[str, Any], read: str) -> list[str]:
         """What it says of single answers, which `data` gets, too."""
         doubtful = [one for one in found.said if one.doubtful and self._good.get(one.id) is one.good]
         odd = [one for one in found.said if one.odd and one.id in self._good]
@@ -72,29 +70,37 @@ class PredictedPart(ReportPart):
         lines: list[str] = []
         for name, some in rules.items():
             if some:
-                lines += listed(f"{_TITLES[name]}: {counted(len(some), 'answer')}.", _ids(some))
+                what, count = say(_RULES[name], read), number(len(some), read)
+                lines += listed(say("page_flagged", read, what=what, count=count), _ids(some), read)
         if lines:
-            lines.append("Look at them first: a prediction may be wrong. After you left some out: `train`.")
+            lines.append(say("report_predict_look", read))
         if ask:
-            expected = f"it expects {data['expected']:.0f} to be liked"
-            lines.append(f"Of {counted(len(ask), 'answer')} that nobody has rated, {expected}.")
-            lines.append(f"It is least sure of: {', '.join(_ids(ask)[:SHOWN])}.")
+            count, good = number(len(ask), read), figure(data["expected"], read)
+            lines.append(say("page_predict_expected", read, count=count, good=good))
+            lines.append(say("report_predict_ask", read, ids=commas(read, *_ids(ask)[:SHOWN])))
         return lines
 
 
-def _how(found: Predicted) -> list[str]:
+def _tried(found: Predicted, read: str) -> str:
+    shares = {"share": found.auc, "low": found.low, "high": found.high}
+    told = {name: percent(share, read) for name, share in shares.items()}
+    return say("report_predict_tried", read, answers=number(found.answers, read), **told)
+
+
+def _how(found: Predicted, read: str) -> list[str]:
     """How it was tried, and what came of the chances that it gave."""
-    together = "the same question or person" if found.by_person else "the same question"
-    left = f" {counted(found.left_out, 'answer')} could not be read." if found.left_out else ""
-    return [
-        f"No answer to {together} was in what it had learnt from ({found.questions:,} groups).{left}",
-        "Predicted, and then rated good: " + "; ".join(map(_told, found.bins)) + ".",
-    ]
+    key = "report_predict_person" if found.by_person else "report_predict_question"
+    together = say(key, read, groups=figure(found.questions, read))
+    left = say("report_predict_left", read, count=number(found.left_out, read)) if found.left_out else ""
+    bins = pauses(read, *(_told(one, read) for one in found.bins))
+    return [joined(read, together, left), say("report_predict_bins", read, bins=bins)]
 
 
-def _told(one: CalibrationBin) -> str:
+def _told(one: CalibrationBin, read: str) -> str:
     low, high = wilson(one.good, one.answers)
-    return f"{one.expected:.0%}, {one.good / one.answers:.0%} ({low:.0%} to {high:.0%}) of {one.answers:,}"
+    shares = {"expected": one.expected, "share": one.good / one.answers, "low": low, "high": high}
+    told = {name: percent(share, read) for name, share in shares.items()}
+    return say("report_predict_bin", read, count=figure(one.answers, read), **told)
 
 
 def _row(one: CalibrationBin) -> dict[str, Any]:
