@@ -8,7 +8,7 @@
 | `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
 | `GET /api/conversations?text=` | those of one's own that hold the text, and `after` which to go on looking |
-| `GET /api/inbox` | answers to rate: `connector`, `since`, `text`, `rated`, `before`, `queue`; `connectors` |
+| `GET /api/inbox` | answers to rate: `connector`, `since`, `text`, `rated`, `unsure`, `before`, `queue` |
 | `POST /api/do` | one event (`normalize`), answered after the commit; `{"stop": ENTRY, "in"}` and the like |
 | `GET /api/notes` | the lines that answers to them follow |
 | `POST /api/notes` | changes one: `{"do": "on", "off", "delete" or "edit", "number", "text"}`; what is left |
@@ -214,10 +214,12 @@ class WebApi:
             before=query.get("before", "")[:64],
             limit=PAGE,
             queue=queued.number(queue) if queue else 0,
+            unsure=query.get("unsure") == "1",
         )
         page: dict[str, Any] = {"answers": [waiting.shown(one) for one in found], "more": len(found) == PAGE}
         if not query.get("before"):
             page["connectors"] = list(await self._host.inbox_connectors(user))
+            page["unsure"] = bool(await self._host.inbox(user, unsure=True, limit=1))
         return guard.answer(page)
 
     async def _notes(self, request: web.Request) -> web.StreamResponse:

@@ -20,9 +20,11 @@ _MOST = 200
 class Inbox:
     """What one connector's people see of it."""
 
-    def __init__(self, store: Store, authorization: Authorization) -> None:
+    def __init__(self, store: Store, authorization: Authorization, predicting: str) -> None:
+        """`predicting` is the base model whose predictions of ratings are shown; empty: none."""
         self._store = store
         self._authorization = authorization
+        self._predicting = predicting
 
     async def page(
         self,
@@ -35,10 +37,19 @@ class Inbox:
         before: str,
         limit: int,
         queue: int,
+        unsure: bool,
     ) -> Sequence[Waiting]:
         """As `ConnectorHost.inbox`; nothing for whoever may not rate, nor of a queue of others."""
+        if unsure and not self._predicting:
+            return ()
         wanted = review_queue.Filter(
-            connector=connector, since=since, text=text, rated=rated, before=before, queue=queue
+            connector=connector,
+            since=since,
+            text=text,
+            rated=rated,
+            before=before,
+            queue=queue,
+            unsure=self._predicting if unsure else "",
         )
         most = max(1, min(limit, _MOST))
 

@@ -99,6 +99,7 @@ class ConnectorHost(Protocol):
         before: str = "",
         limit: int = 50,
         queue: int = 0,
+        unsure: bool = False,
     ) -> Sequence[Waiting]:
         """List answers of every connector that a person may see, newest first. Needs INBOX.
 
@@ -111,6 +112,7 @@ class ConnectorHost(Protocol):
             before: The last turn of the page before.
             limit: How many at most; never more than 200.
             queue: Only answers of this open queue, if it is shared with the person; 0: of all.
+            unsure: Only those that nobody has rated and the reward model predicts, the least sure first.
 
         Returns:
             The answers of one page.

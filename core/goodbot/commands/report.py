@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from goodbot.access.inbox import viewer_of
-from goodbot.api.predicted import FEATURE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
 from goodbot.api.texts import retold, say
 from goodbot.base.errors import GoodbotError, UsageError
@@ -19,6 +18,7 @@ from goodbot.base.suggest import instead
 from goodbot.commands import fixed_questions
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
+from goodbot.learning import reward_model
 from goodbot.learning.adapters import lineage
 from goodbot.store import exporting, fixed, news, predictions, reporting
 
@@ -122,9 +122,7 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
         memory={row.version: held for row in rows if isinstance(held := row.metrics.get("peak_memory"), int)},
         questions=questions,
         said=await s.store.read(lambda db: fixed.of(db, s.model.name)),
-        predicted=await s.store.read(lambda db: predictions.of(db, s.model.name))
-        if FEATURE in s.config.features
-        else None,
+        predicted=await s.store.read(lambda db: predictions.of(db, reward_model.shown(s))),
         answers=seen,
         more=before is not None,
         language=call.user.language,

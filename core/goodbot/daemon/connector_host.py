@@ -37,6 +37,7 @@ from goodbot.commands.taught import taught
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.own_answers import own_turn
+from goodbot.learning import reward_model
 from goodbot.store import inbox
 
 logger = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class Host:
         self._store, self._dispatcher = services.store, services.dispatcher
         self._authorization, self._logins = services.authorization, services.logins
         self._connectors, self._scheduler = services.connectors, services.scheduler
-        self._inbox = Inbox(services.store, services.authorization)
+        self._inbox = Inbox(services.store, services.authorization, reward_model.shown(services))
         self._shows_inbox = Capability.INBOX in spec.capabilities
         self._tasks: set[asyncio.Task[None]] = set()
         self._reports = ReportDesk(services, self.spawn)
@@ -121,6 +122,7 @@ class Host:
         before: str = "",
         limit: int = 50,
         queue: int = 0,
+        unsure: bool = False,
     ) -> Sequence[Waiting]:
         self._require_inbox(user)
         return await self._inbox.page(
@@ -132,6 +134,7 @@ class Host:
             before=before,
             limit=limit,
             queue=queue,
+            unsure=unsure,
         )
 
     async def inbox_connectors(self, user: UserRef) -> Sequence[str]:

@@ -18,12 +18,13 @@ import aiosqlite
 
 from goodbot.api.labels import majority
 from goodbot.api.manners import formed
-from goodbot.api.predicted import LEAST, Predicted
+from goodbot.api.predicted import FEATURE, LEAST, Predicted
 from goodbot.api.sentences import Reason, because, clause, in_words, words
 from goodbot.api.turns import Turn
 from goodbot.base.errors import GoodbotError, TrainingError
 from goodbot.inference.servers import choice
 from goodbot.learning import worker_process
+from goodbot.learning.core import Core
 from goodbot.learning.parts import LearningParts
 from goodbot.learning.training.memory_sharing import Sharing
 from goodbot.store import predictions, turns
@@ -36,6 +37,16 @@ _LOOK_SECONDS = 2.0
 _FOR_A_TRAINING = "a training has the machine"
 _LACKS = {"ratings": "predict_ratings", "rarer": "predict_rarer", "questions": "predict_questions"}
 """What there may be too little of, as the child calls it, and the texts that say so."""
+
+
+def shown(core: Core) -> str:
+    """The base model whose predictions are shown; empty: none, for the feature is off."""
+    return core.model.name if FEATURE in core.config.features else ""
+
+
+def asks(core: Core) -> str:
+    """The base model whose predictions help to choose what people are asked to rate; empty: none."""
+    return shown(core) if core.config.features.get(FEATURE, {}).get("ask") is True else ""
 
 
 async def predict(parts: LearningParts) -> str:

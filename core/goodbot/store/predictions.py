@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reward model says of answers, and what it is made of. No query of a training reads any of it.
+"""What the reward model says of answers, and how unsure it is. No query of a training reads any of it.
 
 All of it goes when anybody is forgotten: their ratings are in every number.
 """
@@ -7,9 +7,10 @@ All of it goes when anybody is forgotten: their ratings are in every number.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 import aiosqlite
 
@@ -22,6 +23,16 @@ from goodbot.store.query import fetch, first, value
 from goodbot.store.teaching import OPINIONS
 from goodbot.store.training_pool import Pool
 
+_T = TypeVar("_T", bound=Hashable)
+
+PREDICTED = "predictions p CROSS JOIN turns t ON t.id = p.turn"
+"""SQL: the answers of which it says something, found by their ids;"""
+ALSO_PREDICTED = "JOIN predictions p ON p.turn = t.id"
+"""SQL: the same of answers that are found otherwise;"""
+UNRATED = "t.rated = 0 AND p.good IS NULL AND EXISTS (SELECT 1 FROM predicted WHERE model = :predicting)"
+"""SQL: those of them that nobody has rated, where `:predicting` is the base model that says it;"""
+SURENESS = "abs(p.chance - 0.5)"
+"""SQL: the smaller, the less it knows how it would be rated."""
 _NEW = 20
 """After so many ratings what is said is computed anew,"""
 _OLD = 24 * 3600.0
@@ -104,6 +115,12 @@ async def of(db: aiosqlite.Connection, model: str) -> Predicted | Reason | None:
 
 def _said(rows: Sequence[Any]) -> list[dict[str, Any]]:
     return [{"id": turn, "chance": chance, "good": good, "odd": odd} for turn, chance, good, odd in rows]
+
+
+def mixed(newest: Sequence[_T], unsure: Sequence[_T], limit: int) -> list[_T]:
+    """The newest, with one that it is unsure of behind each, as far as there are any; none of them twice."""
+    both = (one for pair in zip_longest(newest, unsure) for one in pair if one is not None)
+    return [*dict.fromkeys(both)][:limit]
 
 
 async def forget(db: aiosqlite.Connection) -> None:

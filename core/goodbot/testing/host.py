@@ -74,6 +74,8 @@ class RecordingHost(HostPages):
         """What answers; a test sets another."""
         self.waiting: list[Waiting] = []
         """What is in the inbox of whoever asks, newest first."""
+        self.unsure: list[str] = []
+        """The turns that the reward model is least sure of, in its order."""
         self.trains = ""
         """What `learning` answers."""
         self.talkers: set[str] = set()
@@ -178,15 +180,20 @@ class RecordingHost(HostPages):
         before: str = "",
         limit: int = 50,
         queue: int = 0,
+        unsure: bool = False,
     ) -> Sequence[Waiting]:
         """What of `waiting` is asked for; that `user` may see it is the test's affair."""
-        ids = [entry.turn for entry in self.waiting]
-        later = self.waiting[ids.index(before) + 1 :] if before else self.waiting
+        every = self.waiting
+        if unsure:
+            every = sorted(every, key=lambda entry: [*self.unsure, entry.turn].index(entry.turn))
+        ids = [entry.turn for entry in every]
+        later = every[ids.index(before) + 1 :] if before else every
         found = [
             entry
             for entry in later
             if connector in ("", entry.connector)
             and (not queue or entry.turn in self.queued.get(queue, ()))
+            and (not unsure or entry.turn in self.unsure)
             and entry.created_at >= (since or 0.0)
             and text.casefold() in f"{entry.question}\n{entry.answer}".casefold()
             and (entry.label is not None or entry.stars is not None) is rated

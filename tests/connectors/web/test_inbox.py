@@ -60,6 +60,27 @@ async def test_the_inbox_is_narrowed_down(ada: Person, bot: Scripted) -> None:
     await ada.sees("Question 0?")
 
 
+async def test_the_least_sure_come_first_where_something_is_predicted(ada: Person, bot: Scripted) -> None:
+    for number in range(3):
+        bot.waiting.append(waiting(f"t{number}", f"Question {number}?", "Answer."))
+    await ada.page.goto(f"{bot.address}/rate")
+    await ada.sees("Question 0?")
+    which = ada.page.get_by_role("combobox", name="Which")
+    assert await which.locator("option").all_inner_texts() == ["not rated yet", "already rated"]
+    bot.unsure = ["t2", "t0"]
+    await ada.page.reload()
+    await ada.sees("Question 0?")
+    await which.select_option("not rated yet, the least sure first")
+    await ada.sees("Question 2?")
+    await ada.key("s")
+    await ada.sees("Question 0?")
+    await ada.page.reload()
+    await ada.sees("Question 2?")
+    await ada.key("g")
+    await ada.sees("Question 0?")
+    assert [event.turn for event in told(bot)] == ["t2"]
+
+
 async def test_five_stars_stay_five_stars(ada: Person, bot: Scripted) -> None:
     bot.waiting.append(waiting("t0", "Question 0?", "Answer."))
     await ada.page.goto(f"{bot.address}/rate")
