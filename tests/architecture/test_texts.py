@@ -30,6 +30,7 @@ ROOMS = (
     *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
     *("goodbot.commands.queues", "goodbot.commands.report", "goodbot.commands.report_page"),
     *("goodbot.commands.settings_page", "goodbot.commands.places", "goodbot.features.reports"),
+    "goodbot.features.reward_model",
     *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),

@@ -20,7 +20,8 @@ from goodbot.base.redact import redact
 from goodbot.base.text import clean
 from goodbot.commands.audit import name as audit_name
 from goodbot.commands.overview import in_private
-from goodbot.store import queues, settings
+from goodbot.learning import reward_model
+from goodbot.store import predictions, queues, settings
 from goodbot.store.review_queue import Viewer
 
 if TYPE_CHECKING:
@@ -113,28 +114,41 @@ async def _make(services: Services, user: UserRef, wanted: QueueWanted) -> str:
         raise UsageError(say("queue_answers", language, most=MOST))
     _require_raters(services, user, wanted.shared)
 
-    async def operation(db: aiosqlite.Connection) -> tuple[int, int]:
+    async def operation(db: aiosqlite.Connection) -> tuple[int, int, int]:
         viewer = await viewer_of(db, services.authorization, user)
         await _require_room(db, user)
-        found = await _answers(db, viewer, wanted) if viewer else []
+        found, unsure = await _answers(services, db, viewer, wanted)
         if not found:
             raise UsageError(say("queue_empty", language))
         id_ = await queues.add(
             db, name=name, by=person(user), now=now, turns=[turn for turn, _ in found], shared=wanted.shared
         )
         await _record(services, db, user, "make", id_)
-        return len(found), sum(kind != ChannelKind.SHARED.value for _, kind in found)
+        return len(found), sum(kind != ChannelKind.SHARED.value for _, kind in found), unsure
 
-    count, private = await services.store.write(operation)
+    count, private, unsure = await services.store.write(operation)
     hidden = say("queue_private", language, count=private) if private else ""
-    return joined(language, say("queue_made", language, count=count), hidden)
+    mixed = say("queue_unsure", language, count=unsure) if unsure else ""
+    return joined(language, say("queue_made", language, count=count), hidden, mixed)
 
 
-async def _answers(db: aiosqlite.Connection, viewer: Viewer, wanted: QueueWanted) -> list[tuple[str, str]]:
-    """Those that are named, as far as the owner may see them; else the newest that nobody has rated."""
+async def _answers(
+    services: Services, db: aiosqlite.Connection, viewer: Viewer | None, wanted: QueueWanted
+) -> tuple[list[tuple[str, str]], int]:
+    """Those that are named, as far as the owner may see them; else the newest that nobody has rated.
+
+    Of these every second is one that the reward model is least sure of, if an owner has set it so; how many
+    there are is told, too.
+    """
+    if viewer is None:
+        return [], 0
     if wanted.turns:
-        return await queues.chosen(db, viewer, wanted.turns)
-    return [(turn, ChannelKind.SHARED.value) for turn in await queues.newest(db, viewer, wanted.newest)]
+        return await queues.chosen(db, viewer, wanted.turns), 0
+    newest = await queues.newest(db, viewer, wanted.newest)
+    predicting = reward_model.asks(services)
+    unsure = await queues.unsure(db, viewer, wanted.newest // 2, predicting) if predicting else []
+    turns = predictions.mixed(newest, unsure, wanted.newest)
+    return [(turn, ChannelKind.SHARED.value) for turn in turns], len({*turns} & {*unsure})
 
 
 async def _require_room(db: aiosqlite.Connection, user: UserRef) -> None:

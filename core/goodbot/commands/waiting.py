@@ -15,7 +15,8 @@ from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
 from goodbot.commands import rating
 from goodbot.commands.base import Call, Result
-from goodbot.store import review_queue
+from goodbot.learning import reward_model
+from goodbot.store import predictions, review_queue
 
 MOST = 5
 _USAGE = "type `waiting`, or `waiting N` for another one of them"
@@ -65,4 +66,9 @@ async def _found(db: aiosqlite.Connection, call: Call) -> Sequence[Waiting]:
     viewer = await viewer_of(db, call.services.authorization, call.user)
     if viewer is None:
         return ()
-    return await review_queue.page(db, viewer, review_queue.Filter(), MOST)
+    newest = await review_queue.page(db, viewer, review_queue.Filter(), MOST)
+    predicting = reward_model.asks(call.services)
+    if not predicting:
+        return newest
+    wanted = review_queue.Filter(unsure=predicting)
+    return predictions.mixed(newest, await review_queue.page(db, viewer, wanted, MOST // 2), MOST)

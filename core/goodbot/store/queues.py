@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import aiosqlite
 
 from goodbot.api.queues import QueueShare
-from goodbot.store import codec
+from goodbot.store import codec, predictions
 from goodbot.store.prompts import STANDING
 from goodbot.store.query import fetch, first, value
 from goodbot.store.review_queue import OPINION, QUEUED, SEEN, Viewer
@@ -42,6 +42,13 @@ _NEWEST = (
     f"SELECT t.id FROM turns t INDEXED BY turns_unrated {_RETRIES}"  # noqa: S608
     f" WHERE t.rated = 0 AND t.channel_kind = 'shared' AND {SEEN} AND {STANDING}"
     " ORDER BY t.created_at DESC LIMIT :limit"
+)
+
+
+_UNSURE = (
+    f"SELECT t.id FROM {predictions.PREDICTED} {_RETRIES} WHERE {predictions.UNRATED}"  # noqa: S608
+    f" AND t.channel_kind = 'shared' AND {SEEN} AND {STANDING}"
+    f" ORDER BY {predictions.SURENESS}, t.seq DESC LIMIT :limit"
 )
 
 
@@ -104,6 +111,12 @@ async def chosen(db: aiosqlite.Connection, viewer: Viewer, turns: Sequence[str])
 async def newest(db: aiosqlite.Connection, viewer: Viewer, limit: int) -> list[str]:
     """The newest answers of shared channels that nobody has rated."""
     return [turn for (turn,) in await fetch(db, _NEWEST, {**viewer.values(), "limit": limit})]
+
+
+async def unsure(db: aiosqlite.Connection, viewer: Viewer, limit: int, predicting: str) -> list[str]:
+    """Those of shared channels that nobody has rated and this base model is least sure of."""
+    values = {**viewer.values(), "limit": limit, "predicting": predicting}
+    return [turn for (turn,) in await fetch(db, _UNSURE, values)]
 
 
 async def open_ones(db: aiosqlite.Connection) -> int:

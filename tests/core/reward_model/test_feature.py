@@ -232,13 +232,16 @@ WORDS = re.compile(r"\b(?:predicted|predictions)\b")
 MAY = {
     *("api/predicted.py", "api/report.py", "commands/report.py"),
     *("learning/reward_model.py", "store/downgrade.py", "store/predictions.py", "store/shifts.py"),
+    # Who rates may sort by it, and an owner may have it choose what they are asked.
+    *("access/inbox.py", "store/review_queue.py", "store/queues.py"),
+    *("commands/queues.py", "commands/waiting.py"),
     "api/commands/learning.py",  # its part of the report, as it is typed
     "inference/servers/llama_api.py",  # a field of llama.cpp's
 }
 
 
 def test_no_other_part_of_the_core_names_it() -> None:
-    """What claims, rewards, asks and answers reads neither its tables nor its module."""
+    """What claims, rewards and answers reads neither its tables nor its module."""
     core = ROOT / "core" / "goodbot"
     named = {
         path.relative_to(core).as_posix()

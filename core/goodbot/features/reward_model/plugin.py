@@ -13,7 +13,10 @@ from goodbot.api.report import ReportSpec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewardModelSettings:
-    """There is nothing to set."""
+    """The section `[features.reward_model]`."""
+
+    ask: bool = False
+    """Whether every second answer that people are asked to rate is one that it is least sure of."""
 
 
 @hookimpl
