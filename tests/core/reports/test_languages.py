@@ -110,6 +110,13 @@ def test_why_nothing_is_predicted_is_told_in_the_readers_language_and_to_program
         assert line not in text, line
 
 
+def test_why_somebody_else_s_program_failed_is_told_as_a_sentence() -> None:
+    why = because("text", text="the trainer was killed by SIGKILL (out of memory?)")
+    text, _ = told(PredictedPart(), [], predicted=why)
+    assert text == "Nothing yet. The trainer was killed by SIGKILL (out of memory?)."
+    assert told(PredictedPart(), [], predicted=because("of another goodbot"))[0] == "Nothing yet."
+
+
 def test_in_english_nothing_needs_another_name() -> None:
     _, data = whole("en")
     assert data["Groups"]["names"] == {one: {} for one in data["Groups"]["groups"]}

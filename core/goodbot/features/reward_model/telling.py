@@ -12,7 +12,7 @@ from typing import Any
 
 from goodbot.api.predicted import CalibrationBin, Predicted, PredictedAnswer
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
-from goodbot.api.sentences import Reason, words
+from goodbot.api.sentences import Reason, sentence, words
 from goodbot.api.texts import commas, figure, joined, pauses, percent, say
 from goodbot.base.intervals import wilson
 from goodbot.features.reports.telling import SHOWN, listed, number
@@ -46,8 +46,10 @@ class PredictedPart(ReportPart):
         if found is None:
             return ReportSection(lines=[say("report_predict_off", read)], data={})
         if isinstance(found, Reason):
-            why = joined(read, say("report_predict_none", read), words(found, language=read))
-            return ReportSection(lines=[why], data={"why": words(found)})
+            why = words(found, language=read)
+            told_why = sentence(why, read) if why else ""  # a newer goodbot may have kept it
+            lines = [joined(read, say("report_predict_none", read), told_why)]
+            return ReportSection(lines=lines, data={"why": words(found)})
         told = {name: getattr(found, name) for name in _FIGURES}
         data: dict[str, Any] = {**told, "bins": [_row(one) for one in found.bins]}
         lines = [_tried(found, read)]
