@@ -18,7 +18,7 @@ _TRIES = 3
 _MEMORY = 1 << 28
 
 
-def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> bytes:
+def ask(question: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> bytes:
     """The key that the right passphrase makes; asks three times. Raises StoreError."""
     if not _terminal():
         raise StoreError(
@@ -26,7 +26,7 @@ def ask(what: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> byt
             "is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there"
         )
     for left in reversed(range(_TRIES)):
-        key = _key(_typed(f"The {what} of {home}: "), salt)
+        key = _key(_typed(f"{question} "), salt)
         if holds(key):
             return key
         if left:

@@ -81,10 +81,11 @@ class Vault:
             _exchange(path, json.dumps({"format": 1, **asdict(record)}) + "\n")
         _sync(self.home)
 
-    def key(self, mark: KeyMark, place: str = "", *, asked: str = "passphrase") -> bytes:
+    def key(self, mark: KeyMark, place: str = "", *, asked: str = "") -> bytes:
         """The key with this mark, from `place` (by default where the config says).
 
-        `asked`: what is asked for, where it is one. Raises StoreError, a sentence that says what to do.
+        `asked`: the question, where there is more than one passphrase. Raises StoreError, a sentence that says
+        what to do.
         """
         if (known := _known.get(mark.id)) is None:
             cage.no_core_dump()  # the key and people's words would be in it, in clear
@@ -96,7 +97,8 @@ class Vault:
         if kind == "prompt":
             from goodbot.config import passphrase  # seldom needed, and slow to import
 
-            return passphrase.ask(asked, mark.salt, lambda key: mark_of(key).id == mark.id, self.home)
+            question = asked or f"The passphrase of {self.home}:"
+            return passphrase.ask(question, mark.salt, lambda key: mark_of(key).id == mark.id, self.home)
         if kind == "file":
             return _in_file(Path(file).expanduser(), mark, self.home)
         try:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import encrypted, scratch, trees
 from goodbot.base.encrypted import ENDING, KeyMark
 from goodbot.base.errors import StoreError, UsageError
@@ -26,7 +27,6 @@ from goodbot.store import backup, cipher, conversion, exporting, workshop
 
 Told = Callable[[str, float], None]
 """Hears which file is being rewritten, and the share of it that is done."""
-_FINISH = "the key was being changed: type `goodbot encrypt --rekey` to finish that"
 _PART = 1 << 20
 _NEW = ".new"
 
@@ -40,7 +40,7 @@ def turn_on(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     found = _vault(home)
     record = found.record() or _known_again(found, place)
     if record is not None and record.doing == "rekey":
-        raise UsageError(_FINISH)
+        raise UsageError(phrase("encrypt_finish"))
     if record is not None:  # also back from `decrypt`; and what came in clear meanwhile is encrypted, too
         place = record.place if record.doing else found.settings.key
     record = VaultRecord(key=record.key if record else found.fresh(place), place=place, doing="encrypt")
@@ -58,9 +58,9 @@ def turn_off(home: Path, config: Path | None, told: Told) -> KeyMark:
     found = _vault(home)
     record = found.record()
     if record is None:
-        raise UsageError(f"nothing in {home} is encrypted")
+        raise UsageError(phrase("decrypt_nothing", home=home))
     if record.doing == "rekey":
-        raise UsageError(_FINISH)
+        raise UsageError(phrase("encrypt_finish"))
     place = record.place if record.doing else found.settings.key
     record = VaultRecord(key=record.key, place=place, doing="decrypt")
     key = found.key(record.key, place)
@@ -77,14 +77,14 @@ def rekey(home: Path, config: Path | None, place: str, told: Told) -> KeyMark:
     found = _vault(home)
     record = found.record()
     if record is None or record.doing not in ("", "rekey"):
-        raise UsageError("encryption is not on: type `goodbot encrypt`, or finish what was begun")
-    old = found.key(record.key, record.before, asked="passphrase so far")
+        raise UsageError(phrase("encrypt_off"))
+    old = found.key(record.key, record.before, asked=phrase("encrypt_so_far", home=home))
     following = record.next
     if following is None:
         following, before = found.fresh(place), found.settings.key
         record = VaultRecord(key=record.key, place=place, doing="rekey", next=following, before=before)
         found.write(record)
-    new = found.key(following, record.place, asked="new passphrase")
+    new = found.key(following, record.place, asked=phrase("encrypt_new", home=home))
     _rewrite(home, {record.key.id: old, following.id: new}, following, told)
     _settle(home, config, enabled=True, place=record.place)
     found.write(VaultRecord(key=following, place=record.place))
@@ -216,7 +216,7 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
     if (mark.id if mark else None) == (to.id if to else None):
         return
     if mark is not None and mark.id not in keys:
-        raise StoreError(f"{file} has another key, {mark.id}: delete it, or move it elsewhere")
+        raise StoreError(phrase("encrypt_other_key", path=file, id=mark.id))
     plain = file.name.removesuffix(ENDING)
     target = file.with_name(plain if to is None else plain + ENDING)
     partial = target.with_name(target.name + _NEW)
@@ -237,7 +237,7 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
         _copy(again, after.update)
     if before.digest() != after.digest():
         partial.unlink()
-        raise StoreError(f"what was written of {file.name} reads otherwise: is the disk failing?")
+        raise StoreError(phrase("encrypt_odd", name=file.name))
     partial.replace(target)
     backup.sync(file.parent)  # the one is there for good before the other goes
     if target != file:
@@ -252,7 +252,7 @@ def reveal(file: Path, out: Path, found: Vault) -> int:
     """
     mark = encrypted.mark(file)
     if mark is None:
-        raise UsageError(f"{file} is not encrypted")
+        raise UsageError(phrase("decrypt_is_clear", path=file))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with encrypted.reader(file, found.key(mark)) as source, open(os.open(out, flags, 0o600), "wb") as target:
         try:
