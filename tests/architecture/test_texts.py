@@ -78,7 +78,6 @@ TO_DO: dict[str, int] = {
     "goodbot.api.commands.chat": 2,
     "goodbot.api.commands.learning": 1,
     "goodbot.api.commands.people": 3,
-    "goodbot.cli.backup.archive": 14,
     "goodbot.cli.plugin.command": 10,
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")

@@ -84,8 +84,7 @@ class Vault:
     def key(self, mark: KeyMark, place: str = "", *, asked: str = "") -> bytes:
         """The key with this mark, from `place` (by default where the config says).
 
-        `asked`: the question, where there is more than one passphrase. Raises StoreError, a sentence that says
-        what to do.
+        `asked`: the question, where there is more than one passphrase. Raises StoreError: what to do.
         """
         if (known := _known.get(mark.id)) is None:
             cage.no_core_dump()  # the key and people's words would be in it, in clear

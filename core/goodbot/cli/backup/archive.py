@@ -112,12 +112,14 @@ def read(
         total = path.stat().st_size
         name, size = _header(file)
         if name != MANIFEST or size > _MAX_MANIFEST:
-            raise ArchiveError(f"{path} is no backup: its list of contents does not come first")
+            raise ArchiveError(phrase("backup_no_list", path=path))
         about, files = _manifest(exactly(file, size))
         skip_padding(file, size)
         needed = sum(entry.size for entry in files.values())
         if needed > total:
-            raise ArchiveError(f"{path} lists {megabytes(needed)} and has {megabytes(total)}")
+            raise ArchiveError(
+                phrase("backup_lists", path=path, needed=megabytes(needed), total=megabytes(total))
+            )
         if into is not None:
             require_space(into, needed)
         missing = dict(files)
@@ -125,17 +127,17 @@ def read(
             name, size = found
             entry = missing.pop(name, None)
             if entry is None or entry.size != size:
-                raise ArchiveError(f"{path} holds what it does not list: {name[:80]!r}")
+                raise ArchiveError(phrase("backup_unlisted", path=path, name=repr(name[:80])))
             _copy(file, entry, name, into if takes(name) else None)
         if missing:
-            raise ArchiveError(f"{path} is cut short: {min(missing)} is missing")
+            raise ArchiveError(phrase("backup_cut", path=path, name=min(missing)))
     return about
 
 
 def _header(file: BinaryIO) -> tuple[str, int]:
     found = next_member(file)
     if found is None:
-        raise ArchiveError("the file is empty")
+        raise ArchiveError(phrase("backup_empty"))
     return found
 
 
@@ -148,7 +150,7 @@ def _copy(file: BinaryIO, entry: BackupFile, name: str, into: Path | None) -> No
             digest = copy(file, entry.size, cast("BinaryIO", target))
             target.finish()
     if digest != entry.sha256:
-        raise ArchiveError(f"{name} is damaged in this backup: its hash is another one")
+        raise ArchiveError(phrase("backup_damaged", name=name))
 
 
 def _create(into: Path, name: str) -> private.Output:
@@ -164,19 +166,19 @@ def _manifest(text: bytes) -> tuple[BackupManifest, dict[str, BackupFile]]:
     try:
         found: Any = json.loads(text)
         if found["format"] != FORMAT:
-            raise ArchiveError(f"the backup has format {found['format']!r}: a newer goodbot wrote it")
+            raise ArchiveError(phrase("backup_newer", format=repr(found["format"])))
         about = _about(found["about"])
         listed = cast("dict[str, Any]", dict(found["files"]))
         files = {name: _file(entry) for name, entry in listed.items()}
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise ArchiveError(f"the backup's list of contents cannot be read ({error})") from error
+        raise ArchiveError(phrase("backup_unread", why=error)) from error
     if len(files) > _MAX_FILES:
-        raise ArchiveError(f"the backup lists {len(files)} files, over the limit")
+        raise ArchiveError(phrase("backup_many", count=len(files)))
     for name in files:
         if not allowed(name):
-            raise ArchiveError(f"{name[:80]!r} has no place in a backup")
+            raise ArchiveError(phrase("backup_odd_name", name=repr(name[:80])))
     if "goodbot.db" not in files:
-        raise ArchiveError("the backup holds no database")
+        raise ArchiveError(phrase("backup_no_database"))
     return about, files
 
 
@@ -184,7 +186,7 @@ def _about(found: Mapping[str, Any]) -> BackupManifest:
     created_at = float(found["created_at"])
     left_out: list[Any] = list(found["left_out"])
     if not 0 <= created_at < _LAST_TIME:
-        raise ValueError("created_at is no time")
+        raise ValueError("created_at")
     return BackupManifest(
         goodbot=str(found["goodbot"])[:40],
         schema=int(found["schema"]),
@@ -199,7 +201,7 @@ def _about(found: Mapping[str, Any]) -> BackupManifest:
 def _file(found: Mapping[str, Any]) -> BackupFile:
     size, digest = found["size"], found["sha256"]
     if type(size) is not int or size < 0 or type(digest) is not str:
-        raise ValueError("a file has no size or no hash")
+        raise ValueError("size, sha256")
     return BackupFile(size=size, sha256=digest)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.texts import terminal
 from goodbot.base.errors import StoreFullError
 from goodbot.cli.backup import archive
 from goodbot.cli.backup.archive import ArchiveError, BackupManifest
@@ -241,6 +242,13 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(ArchiveError):
         unpack(path)
+
+
+def test_what_is_wrong_with_it_is_told_in_the_readers_language(tmp_path: Path) -> None:
+    path = tmp_path / "b.tar"
+    path.write_bytes(bytes(4096))
+    with terminal.speaking("de"), pytest.raises(ArchiveError, match="die Datei ist leer"):
+        archive.read(path)
 
 
 def test_what_it_holds_is_counted_as_people_count() -> None:
