@@ -50,6 +50,7 @@ TERMINAL = {f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
     "goodbot.api.actions": 5,  # to the model
+    "goodbot.cli.plugin.command": 5,  # files that it writes, for whoever goes on with them
     "goodbot.cli.service.systemd": 1,  # its file
     "goodbot.cli.setup.template": 11,  # comments of the config file, which whoever sets it up may share
     "goodbot.cli.doctor.model": 1,  # a program
@@ -78,7 +79,6 @@ TO_DO: dict[str, int] = {
     "goodbot.api.commands.chat": 2,
     "goodbot.api.commands.learning": 1,
     "goodbot.api.commands.people": 3,
-    "goodbot.cli.plugin.command": 10,
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")
 COPIED = re.compile(r"goodbot ([a-z]+)(?: [a-z]*){0,2}(?: [A-Z]+)?")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.commands import TABLE
+from goodbot.api.texts.terminal import speaking
 from goodbot.base.errors import UsageError
 from goodbot.cli.plugin.command import KINDS, render
 from goodbot.inference.servers.remote import RemoteServer
@@ -61,6 +62,8 @@ def test_the_smallest_connector_is_small() -> None:
 @pytest.mark.parametrize("name", ["Pigeon", "pi-geon", "../pigeon", "", "class", "taube-ü", "x" * 41, "a b"])
 def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
+        render("reward", name)
+    with speaking("fr"), pytest.raises(UsageError, match="plugin a au plus 40|n’est pas un nom de plugin"):
         render("reward", name)
 
 

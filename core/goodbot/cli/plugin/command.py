@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from textwrap import indent
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import say, say_json
 
@@ -45,29 +46,26 @@ def main(arguments: argparse.Namespace) -> int:
     directory = Path(arguments.out or f"goodbot-{name}")
     package = render(str(arguments.kind), name)
     if directory.exists() and any(directory.iterdir() if directory.is_dir() else (directory,)):
-        raise UsageError(f"{directory} is there already: choose another with --out")
+        raise UsageError(phrase("plugin_there", path=directory))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for file, text in package.items():
             (directory / file).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{directory} cannot be written: {error.strerror}") from error
+        raise UsageError(phrase("plugin_unwritten", path=directory, why=error.strerror)) from error
     if arguments.json:
         say_json({"directory": str(directory), "files": sorted(package)})
     else:
-        say(f"{directory} is a plugin that works. Read its README.md: it says how to test and use it.")
+        say(phrase("plugin_made", path=directory))
     return 0
 
 
 def render(kind: str, name: str) -> dict[str, str]:
     """The files of a package by name. Raises UsageError for a name that is no plugin's."""
     if not (name.isidentifier() and name.isascii() and name.islower()) or keyword.iskeyword(name):
-        raise UsageError(
-            f"{name[:_LONGEST]!r} is no name for a plugin: use small letters, digits and _, "
-            "and begin with a letter"
-        )
+        raise UsageError(phrase("plugin_name", name=repr(name[:_LONGEST])))
     if len(name) > _LONGEST:
-        raise UsageError(f"a plugin's name has at most {_LONGEST} characters")
+        raise UsageError(phrase("plugin_long", most=_LONGEST))
     summary, config = KINDS[kind]
     more = _MORE.get(kind, {})
     modules = ", ".join(f'"{file}"' for file in ("goodbot_EXAMPLE.py", *more))
