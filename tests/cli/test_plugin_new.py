@@ -63,7 +63,7 @@ def test_the_smallest_connector_is_small() -> None:
 def test_a_bad_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
         render("reward", name)
-    with speaking("fr"), pytest.raises(UsageError, match="plugin a au plus 40|n’est pas un nom de plugin"):
+    with speaking("fr"), pytest.raises(UsageError, match=r"plugin a au plus 40|n’est pas un nom de plugin"):
         render("reward", name)
 
 
