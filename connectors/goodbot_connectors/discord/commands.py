@@ -15,6 +15,7 @@ from typing import Any
 
 from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted, typed_behind
 from goodbot.api.connector import ConnectorHost
+from goodbot.api.texts import beside, retold, say
 from goodbot.base.errors import ConnectorError, StoreError
 from goodbot.base.text import clean
 
@@ -34,6 +35,8 @@ _GUILD, _USER = 0, 1
 _EVERYWHERE = (0, 1, 2)
 """In servers, in direct messages with us, and, for whoever has installed us, in all other chats."""
 _LONGEST = 6000
+_ROOM = 100
+"""Characters of a description."""
 
 
 _ANY = Command(
@@ -50,7 +53,7 @@ def commands() -> list[dict[str, Any]]:
     """All of it, as a bulk overwrite takes it."""
     places = {"contexts": list(_EVERYWHERE), "integration_types": [_GUILD, _USER]}
     options = [_subcommand(command) for command in SUBCOMMANDS.values()]
-    slash = {**_named(SLASH, ABOUT), **places, "type": _CHAT, "options": options}
+    slash = {**_named(SLASH, ABOUT, ABOUT), **places, "type": _CHAT, "options": options}
     menus = [
         {
             "type": _MESSAGE,
@@ -66,12 +69,13 @@ def commands() -> list[dict[str, Any]]:
 def _subcommand(command: Command) -> dict[str, Any]:
     # Discord wants those first that are required.
     options = sorted(command.words("chat"), key=lambda argument: not argument.required)
-    named = _named(command.name, command.label)
+    owners = command.grant is Grant.ADMINISTER
+    named = _named(command.name, command.label, command.summary, owners=owners)
     return {**named, "type": _SUBCOMMAND, "options": [_option(one) for one in options]}
 
 
 def _option(argument: Arg) -> dict[str, Any]:
-    named = _named(argument.name.removeprefix("--"), argument.label)
+    named = _named(argument.name.removeprefix("--"), argument.label, argument.help)
     found = {**named, "required": argument.required}
     if argument.is_option:
         return {**found, "type": _BOOLEAN}
@@ -83,14 +87,27 @@ def _option(argument: Arg) -> dict[str, Any]:
     return {**found, "type": _STRING, "max_length": _LONGEST}
 
 
-def _named(word: str, does: str) -> dict[str, Any]:
+def _named(word: str, does: str, text: str, *, owners: bool = False) -> dict[str, Any]:
+    """`does`: what English says of `text`, in the table; others have a menu's words, else those of the help."""
     there = {locale: words[word] for locale, words in OTHERS.items() if word in words}
+    told = {locale: _told(text, locale, owners=owners) for locale in OTHERS if locale not in there}
     return {
         "name": word,
         "name_localizations": {locale: words.name for locale, words in there.items()},
         "description": does,
-        "description_localizations": {locale: words.does for locale, words in there.items()},
+        "description_localizations": {locale: words.does for locale, words in there.items()}
+        | {locale: said for locale, said in told.items() if said},
     }
+
+
+def _told(text: str, locale: str, *, owners: bool) -> str:
+    """What the help says in that language; empty where it has nothing, or Discord no room for it."""
+    said = retold(text, locale)
+    if said == text:
+        return ""
+    said = f"{said[0].upper()}{said[1:]}"
+    said = beside(said, say("menu_owners", locale), locale) if owners else said
+    return said if len(said) <= _ROOM else ""
 
 
 def typed(data: Json) -> tuple[str, str]:

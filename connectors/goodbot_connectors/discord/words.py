@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Discord's menus say, in English and in the languages of their readers.
 
-What has no entry is shown in English. Names of slash commands are lower case, without spaces.
+What has no entry is shown as the help says it, in the catalogue. Names of slash commands are lower case,
+without spaces.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ OTHERS: dict[str, dict[str, OptionText]] = {
         "help": OptionText("ヘルプ", "すべてのコマンド"),
     },
 }
-"""By Discord's locale, as far as somebody here can vouch for the words; English has the table of commands."""
+"""By Discord's locale; what is not here, and English, is made of the table of commands."""
 
 MENUS = {
     "good": {

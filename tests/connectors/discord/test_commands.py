@@ -75,6 +75,21 @@ def test_every_word_that_is_translated_is_there() -> None:
     assert len(slash["options"]) <= 25
 
 
+def test_what_has_no_words_of_a_menu_has_those_of_the_help() -> None:
+    [slash, *_] = commands.commands()
+    told = {one["name"]: one["description_localizations"] for one in slash["options"]}
+    assert told["good"]["de"] == "Die Antwort war gut", "the menu's own"
+    assert told["share"]["de"] == "Darf ich aus deinen privaten Chats lernen?"
+    assert told["train"]["zh-CN"].endswith("（主人）"), "owners read that it is theirs"
+    options = [option for one in slash["options"] for option in one["options"]]
+    [choice] = [one["description_localizations"] for one in options if one["name"] == "choice"]
+    assert choice["fr"].startswith("On\u00a0: je peux")
+    for locale in words.OTHERS:
+        english = [one["name"] for one in options if locale not in one["description_localizations"]]
+        assert set(english) <= {"action", "words"}, "which are too long for Discord in some languages"
+        assert all(locale in there for there in told.values())
+
+
 def slash(name: str, **options: object) -> dict[str, object]:
     given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
     return {"name": "rl", "type": 1, "options": [{"name": name, "type": 1, "options": given}]}

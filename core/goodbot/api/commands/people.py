@@ -51,7 +51,7 @@ PEOPLE: tuple[Command, ...] = (
         "share",
         "may I learn from your private chats?",
         "privacy:share",
-        (Arg("choice", "on: they may; off: they may not", choices=("on", "off")),),
+        (Arg("choice", "on: I may; off: I may not", choices=("on", "off")),),
         Grant.TALK,
         where=("chat", "api"),
         menus=LONG,
