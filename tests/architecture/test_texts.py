@@ -42,13 +42,14 @@ OWNERS = re.compile(
     r"_connectors\.\w+\.(?:setup|manifest|permissions|cli|config|words|menus|client|api|tokens|keys|auth|access"
     r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
     r"|\.(?:judging|login|linking|inbox|note_rules|note_trial)$"
-    r"|_connectors\.terminal$|\.access\.requests$|conversation\.imports\.\w+$"
+    r"|_connectors\.terminal$|conversation\.imports\.\w+$"
 )
 """Modules of these rooms that speak to owners, to their log, to programs or to the model: a later piece."""
 TERMINAL = {f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon", "live", "words")}
 """Modules that are called like such, and speak to whoever chats."""
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences
+    "goodbot.access.requests": 2,  # commands
     "goodbot.api.actions": 5,  # to the model
     "goodbot.api.commands.chat": 1,  # how it is typed
     "goodbot.api.commands.learning": 1,  # of a command that is shown nowhere
@@ -60,8 +61,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.cli.doctor.model_server": 2,  # to the model, and what is made of nothing
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
-    "goodbot.commands.report": 1,  # a name that was typed wrong: in terminals
-    "goodbot.commands.settings_page": 3,  # names of settings, and what the audit trail says
+    "goodbot.commands.settings_page": 3,  # names of settings
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs
@@ -71,10 +71,9 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.presence": 1,  # a task's name
     "goodbot.features.reports.kinds": 7,  # frequent words of languages, and what programs are told
     "goodbot.inference.servers.wordless": 2,  # to the log
-    "goodbot_connectors.slack.home": 1,
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.teams.stream": 1,  # to the log
-    "goodbot_connectors.web.normalize": 1,
+    "goodbot_connectors.web.normalize": 1,  # to programs: no page of ours sends such a thing
     "goodbot_connectors.web.stream": 1,  # to the log
 }
 PROSE = re.compile(r"[A-Za-z’']{2,}[,:]? [A-Za-z’']+[,:]? [A-Za-z’']{2,}")

@@ -11,7 +11,8 @@ from goodbot.access.authorization import Authorization
 from goodbot.access.requests import card
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
-from goodbot.config import Grants
+from goodbot.api.texts import LANGUAGES, say
+from goodbot.config import Grants, ServingConfig
 from goodbot.config import parse as parse_config
 from goodbot.store import people, settings
 from goodbot.testing import VirtualClock
@@ -235,6 +236,31 @@ async def test_owners_are_asked_once_about_a_stranger_with_a_button_for_each_ans
         assert "loopback:ada9 may talk and rate now." in said
         assert "`/rl share off`" in said, "what it means for their own private chats"
         assert bot.app.authorization.level(user("ada9")) is Grant.RATE
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_card_is_in_the_owner_s_language(language: str) -> None:
+    found = card(replace(user("ada9"), name="Ann"), "loopback:owner", language)
+    labels = [say(key, language) for key in ("page_may_talk", "page_may_rate", "page_no")]
+    assert [button.label for button in found.buttons] == labels
+    asks, words = found.text.splitlines()
+    assert asks == say("page_wants_named", language, name="Ann", who="loopback:ada9")
+    assert "`/rl people grant talker loopback:ada9`" in words
+
+
+async def test_an_owner_is_asked_in_the_language_that_the_platform_tells_else_in_that_of_the_config(
+    tmp_path: Path,
+) -> None:
+    serving = ServingConfig(history=0, ask="never", language="de")
+    async with open_bot(tmp_path, sections={"serving": serving}) as bot:
+        await bot.say("May I?", user="ada9")
+        await until(lambda: bot.chat.news)
+        assert bot.chat.news[-1].text.startswith("loopback:ada9 will mit mir reden")
+        french = replace(bot.chat.typed("status"), user=replace(user("owner"), language="fr"))
+        bot.app.courier.readers.heard([french])
+        await bot.say("May I?", user="ada10")
+        await until(lambda: len(bot.chat.news) > 1)
+        assert bot.chat.news[-1].text.startswith("loopback:ada10 veut me parler")
 
 
 def test_a_name_cannot_say_that_it_is_somebody_else_s() -> None:

@@ -88,7 +88,7 @@ def _option(argument: Arg) -> dict[str, Any]:
 
 
 def _named(word: str, does: str, text: str, *, owners: bool = False) -> dict[str, Any]:
-    """`does`: what English says of `text`, in the table; others have a menu's words, else those of the help."""
+    """`does`: what English says of `text`, of the table; others have a menu's words, else those of help."""
     there = {locale: words[word] for locale, words in OTHERS.items() if word in words}
     told = {locale: _told(text, locale, owners=owners) for locale in OTHERS if locale not in there}
     return {

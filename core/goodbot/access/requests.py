@@ -10,9 +10,11 @@ import aiosqlite
 from goodbot.access.authorization import Authorization, person
 from goodbot.access.direct_message import Still
 from goodbot.access.limits import RateLimit
+from goodbot.access.readers import Readers
 from goodbot.api.actions import run
 from goodbot.api.events import Event, Receipt, UserRef
 from goodbot.api.notice import Notice
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.base.redact import redact
 from goodbot.base.text import one_way
@@ -31,9 +33,13 @@ class JoinRequests:
     """Tells owners who would like to talk. What they press is their own command."""
 
     def __init__(
-        self, authorization: Authorization, clock: Clock, tell: Callable[[Notice, Still], Awaitable[None]]
+        self,
+        authorization: Authorization,
+        clock: Clock,
+        tell: Callable[[Notice, Still], Awaitable[None]],
+        readers: Readers,
     ) -> None:
-        self._authorization = authorization
+        self._authorization, self._readers = authorization, readers
         self._tell = tell
         self._clock = clock
         self._limit = RateLimit(_MOST, clock, _DAY)
@@ -45,8 +51,8 @@ class JoinRequests:
         if not any(reason.code == STRANGER for reason in receipt.reasons):
             return
         if self._each.allow(person(event.user)) and self._limit.allow(""):
-            for notice in self._cards(event.user):
-                await self._tell(notice, self._still(notice, event.user))
+            for owner in self._authorization.owners():
+                await self._tell(self._card(event.user, owner), self._still(event.user, owner))
 
     async def again(self, store: Store) -> None:
         """At start: ask whom the last process could not reach about those who have asked within a day.
@@ -60,21 +66,22 @@ class JoinRequests:
             if request.at < since or not known or not self._limit.allow(""):
                 continue
             user = UserRef(connector=connector, account="", id=id_, name=request.name)
-            for notice in self._cards(user):
-                still = self._still(notice, user)
-                if await store.read(still) is not None:
+            for owner in self._authorization.owners():
+                still = self._still(user, owner)
+                if (notice := await store.read(still)) is not None:
                     await self._tell(notice, still)
 
-    def _cards(self, user: UserRef) -> list[Notice]:
-        return [card(user, owner) for owner in self._authorization.owners()]
+    def _card(self, user: UserRef, owner: str) -> Notice:
+        return card(user, owner, self._readers.language(owner))
 
-    def _still(self, notice: Notice, user: UserRef) -> Still:
-        """The same, for as long as somebody may decide it and nobody has."""
+    def _still(self, user: UserRef, owner: str) -> Still:
+        """The card, for as long as somebody may decide it and nobody has."""
 
         async def look(db: aiosqlite.Connection) -> Notice | None:
-            if self._authorization.level(user) or not self._authorization.is_owner(notice.person):
+            if self._authorization.level(user) or not self._authorization.is_owner(owner):
                 return None
-            return None if await news.told(db, f"{raters.REFUSED}{person(user)}") else notice
+            told = await news.told(db, f"{raters.REFUSED}{person(user)}")
+            return None if told else self._card(user, owner)  # they may read another language by now
 
         return look
 
@@ -84,19 +91,17 @@ def called(user: UserRef) -> str:
     return " ".join(redact(one_way(user.name)).translate(_QUOTES).split())[:_NAME]
 
 
-def card(user: UserRef, owner: str) -> Notice:
+def card(user: UserRef, owner: str, language: str = "") -> Notice:
     """What one owner reads. Their name is what they call themselves, so it decides nothing."""
-    who = person(user)
-    name = called(user)
-    named = f"“{name}” ({who})" if name else who
+    who, name = person(user), called(user)
+    asks = say("page_wants_named" if name else "page_wants", language, name=name, who=who)
     return Notice(
         key=f"asks {who} {owner}",
         person=owner,
-        text=f"{named} wants to talk to me, and may not. Who may rate also teaches me.\n"
-        f"In words: `/rl people grant talker {who}`, or `rater` in place of `talker`.",
+        text=f"{asks}\n{say('asks_in_words', language, who=who)}",
         buttons=(
-            run(f"people grant talker {who}", "May talk"),
-            run(f"people grant rater {who}", "May rate"),
-            run(f"people refuse {who}", "No"),
+            run(f"people grant talker {who}", say("page_may_talk", language)),
+            run(f"people grant rater {who}", say("page_may_rate", language)),
+            run(f"people refuse {who}", say("page_no", language)),
         ),
     )

@@ -73,7 +73,7 @@ class Dispatcher:
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
         self._then, self._readers = follow_ups, readers
-        self.requests = JoinRequests(authorization, clock, follow_ups.tell)
+        self.requests = JoinRequests(authorization, clock, follow_ups.tell, readers)
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._rated: asyncio.Queue[Event] = asyncio.Queue()
         """Commands that rate: each is stored already, and is told without waiting for what others ask."""
