@@ -214,12 +214,12 @@ class SlackConnector(Connector):
             await api.call("chat.postMessage", channel=chat.id, thread_ts=same or None, **posted)
 
     async def _publish(self, event: CommandEvent, text: str) -> None:
-        user = event.user.id
-        if event.name == "status":
-            self._statuses[user] = text
-        more = "" if event.name == "status" else text or home.NOTHING
-        view = home.view(channel=event.channel.id, status=self._statuses.get(user, "…"), more=more)
-        await self._connected().call("views.publish", user_id=user, view=view)
+        user, more = event.user, None if event.name == "status" else text
+        if more is None:
+            self._statuses[user.id] = text
+        status = self._statuses.get(user.id, "…")
+        view = home.view(channel=event.channel.id, status=status, more=more, language=user.language)
+        await self._connected().call("views.publish", user_id=user.id, view=view)
 
     # What can be asked
 

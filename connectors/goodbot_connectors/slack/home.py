@@ -9,36 +9,39 @@ from __future__ import annotations
 
 from typing import Any
 
+from goodbot.api.texts import say
 from goodbot.base.text import split
 
 from goodbot_connectors.slack.presses import ACTION, SHOW, AnswerRef, write
 
-NOTHING = "There is nothing here for you."
-_SHOWN = (("Refresh", "status"), ("Last answers", "history 10"), ("Help", "help"))
-"""For everybody, since only the core knows who may what; whoever may not gets `NOTHING`."""
+_SHOWN = (("home_refresh", "status"), ("home_answers", "history 10"), ("home_help", "help"))
+"""For everybody, since only the core knows who may what; whoever may not is told that nothing is here."""
 _SECTION = 2900
 _SECTIONS = 20
 
 
-def view(*, channel: str, status: str, more: str = "") -> dict[str, Any]:
-    """The view for views.publish. `channel` is this person's direct message channel."""
-    about = AnswerRef(channel=channel)
+def view(*, channel: str, status: str, more: str | None = None, language: str = "") -> dict[str, Any]:
+    """The view for views.publish; `more`: what a button asked for.
+
+    `channel` is this person's direct message channel.
+    """
+    about, nothing = AnswerRef(channel=channel), say("home_nothing", language)
     buttons = [
         {
             "type": "button",
             "action_id": f"{ACTION}:home:{n}",
-            "text": _plain(label),
+            "text": _plain(say(key, language)),
             "value": write(f"{SHOW}:{command}", AnswerRef()),
         }
-        for n, (label, command) in enumerate(_SHOWN)
+        for n, (key, command) in enumerate(_SHOWN)
     ]
     blocks = [
         {"type": "header", "text": _plain("goodbot")},
-        *_sections(status or NOTHING),
+        *_sections(status or nothing),
         {"type": "actions", "elements": buttons},
     ]
-    if more:
-        blocks += [{"type": "divider"}, *_sections(more)]
+    if more is not None:
+        blocks += [{"type": "divider"}, *_sections(more or nothing)]
     return {"type": "home", "private_metadata": about.dump(), "blocks": blocks}
 
 

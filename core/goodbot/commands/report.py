@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from goodbot.access.inbox import viewer_of
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import ENGLISH, retold, say
+from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.base.suggest import instead
 from goodbot.commands import fixed_questions
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
@@ -83,7 +83,12 @@ def _wanted(call: Call) -> dict[str, ReportSpec]:
         return specs
     [name, *more] = words
     if name not in specs or more:
-        raise UsageError(f"a report has no part {' '.join(words)[:40]!r}; {instead(name, specs)}")
+
+        def told(language: str) -> str:
+            part, there = repr(" ".join(words)[:40]), instead(name, specs, language)
+            return say("report_no_part", language, part=part, instead=there)
+
+        raise UsageError(told(call.user.language), english=told(ENGLISH))
     return {name: specs[name]}
 
 

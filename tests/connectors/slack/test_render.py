@@ -183,6 +183,14 @@ def test_the_home_tab_is_valid_and_plain(status: str, more: str) -> None:
     assert all(0 < len(text["text"]) <= 3000 for text in texts)
 
 
+def test_the_home_tab_speaks_the_readers_language() -> None:
+    blocks = home.view(channel="D1", status="", more="", language="de")["blocks"]
+    said = [block["text"]["text"] for block in blocks if "text" in block]
+    assert said == ["goodbot", "Hier ist nichts für dich.", "Hier ist nichts für dich."]
+    [row] = [block["elements"] for block in blocks if block["type"] == "actions"]
+    assert [button["text"]["text"] for button in row] == ["Aktualisieren", "Letzte Antworten", "Hilfe"]
+
+
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_ids_that_are_none_are_dropped(turn: str, rest: str) -> None:
     action, about = presses.read(f"{turn} {rest}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,11 @@ async def test_a_part_that_is_not_there_or_fails_is_named(tmp_path: Path) -> Non
     async with open_bot(tmp_path, extra=(Offers("Seen", "Broken"),)) as bot:
         with pytest.raises(UsageError, match="no part 'sen'; did you mean 'seen'"):
             await asked(bot, "sen")
+        event = bot.chat.typed("report", "sen")
+        german = replace(event, user=replace(event.user, language="de"))
+        with pytest.raises(UsageError, match="keinen Teil 'sen'; meintest du 'seen'") as told:
+            await bot.app.commands.execute(german)
+        assert told.value.english.startswith("a report has no part 'sen'"), "what the trail keeps"
         with pytest.raises(GoodbotError, match="its part broken has failed"):
             await asked(bot)
         assert (await asked(bot, "seen"))[1]["seen"]["count"] == 0
