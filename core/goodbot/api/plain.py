@@ -15,7 +15,7 @@ _ATTACHED = ("[Attached, and not visible to you: ", "]")
 _IMAGE = "[image]"
 """What captures have in the place of one."""
 
-_PROGRAM = ("system", "developer")
+PROGRAM = ("system", "developer")
 """Roles of the program's own words; the second is OpenAI's newer name."""
 
 
@@ -36,8 +36,8 @@ def plainer(messages: Sequence[Message]) -> list[Message]:
 
 def without_system(messages: Sequence[Message]) -> list[Message]:
     """The system's words at the head of the first user's, for a template that refuses or drops them."""
-    said = [_words(message) for message in messages if message.get("role") in _PROGRAM]
-    rest = [message for message in messages if message.get("role") not in _PROGRAM]
+    said = [_words(message) for message in messages if message.get("role") in PROGRAM]
+    rest = [message for message in messages if message.get("role") not in PROGRAM]
     at = next((i for i, message in enumerate(rest) if message.get("role") == "user"), None)
     if not said:
         return rest
@@ -54,8 +54,8 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
 
 def system_first(messages: Sequence[Message]) -> list[Message]:
     """All that the program says in one message at the beginning, for a template that wants it there."""
-    said = [_words(message) for message in messages if message.get("role") in _PROGRAM]
-    rest = [message for message in messages if message.get("role") not in _PROGRAM]
+    said = [_words(message) for message in messages if message.get("role") in PROGRAM]
+    rest = [message for message in messages if message.get("role") not in PROGRAM]
     words = "\n\n".join(part for part in said if part)
     return [{"role": "system", "content": words}, *rest] if words else rest
 

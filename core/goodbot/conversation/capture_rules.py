@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from goodbot.api.events import CaptureEvent, Message
+from goodbot.api.plain import PROGRAM, is_wordless
 from goodbot.api.sentences import Reason, because
 from goodbot.api.turns import Turn, turn_id
 from goodbot.base.redact import redact
@@ -43,7 +44,13 @@ def unfit(event: CaptureEvent) -> Reason | None:
 
 
 def trains(turn: Turn) -> bool:
-    """Whether it is short enough for a training; hundreds of long ones would fill its memory."""
+    """Whether somebody asked in words, and it is short enough: hundreds of long ones would fill the memory.
+
+    An answer to nothing, or to pictures alone, teaches nothing that is meant.
+    """
+    said = [str(one.get("content") or "") for one in turn.messages if one.get("role") not in PROGRAM]
+    if all(map(is_wordless, said)):
+        return False
     left = TRAINS - max(len(turn.response), len(turn.prompt_tokens) + len(turn.tokens))
     for message in turn.messages:
         left = _room(message, left, 0)

@@ -10,7 +10,6 @@ import aiosqlite
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
 from goodbot.api.events import CaptureEvent, MessageRef, Outcome, Receipt
-from goodbot.api.plain import is_wordless
 from goodbot.api.plugins import PluginHost
 from goodbot.api.sentences import because
 from goodbot.api.turns import Turn
@@ -97,7 +96,7 @@ class Capturing:
 
     def _teaches(self, turn: Turn) -> bool:
         """Whether it may train; a plugin is asked only about what would."""
-        if turn.kind != MAIN or not turn.response.strip() or _is_wordless(turn):
+        if turn.kind != MAIN or not turn.response.strip():
             return False
         return capture_rules.trains(turn) and self._plugins.veto_capture(turn) is None
 
@@ -132,9 +131,3 @@ class Capturing:
             message = MessageRef(channel=event.channel, id=event.message_id)
             changes += await messages.attach(db, turn, [message])
         return [change for change in changes if change is not None]
-
-
-def _is_wordless(turn: Turn) -> bool:
-    """Whether nobody asked anything in words: an answer to nothing teaches nothing that is meant."""
-    said = [str(one.get("content") or "") for one in turn.messages if one.get("role") != "system"]
-    return all(map(is_wordless, said))

@@ -208,6 +208,10 @@ UNFIT: list[tuple[dict[str, Any], str]] = [
     ({"messages": []}, "messages"),
     ({"messages": "text"}, "it is no answer as goodbot exports one"),
     ({"messages": [{"content": "no role"}]}, "role"),
+    ({"messages": [{"role": "user", "content": " \n\u3000"}]}, "its question is empty"),
+    ({"messages": [{"role": "user", "content": None}]}, "its question is empty"),
+    ({"messages": [{"role": "system", "content": "Be kind."}]}, "its question is empty"),
+    ({"messages": [*RECORD["messages"], {"role": "user", "content": ""}]}, "its question is empty"),
     ({"answer": None}, "a text is missing"),
     ({"answer": "x" * (8 * 1024 * 1024 + 1)}, "8388608"),
     ({"channel": "encrypted"}, "encrypted"),
@@ -231,6 +235,16 @@ async def test_what_cannot_be_stored_is_left_out_with_its_line(tmp_path: Path) -
             assert told["why"][0].startswith("line 1: "), told
             assert why in told["why"][0], told
             assert told["why"][1].startswith("line 3: ")
+
+
+async def test_s5_what_was_asked_by_a_picture_alone_is_kept_and_teaches_nothing(tmp_path: Path) -> None:
+    """As where another program reports it: what was shown is not known here."""
+    async with opened(tmp_path) as bot:
+        shown = {**RECORD, "id": "picture", "messages": [{"role": "user", "content": "[image]"}]}
+        told = await bring_in(bot, written(tmp_path / "f.jsonl", RECORD, shown))
+        assert (told["imported"], told["left_out"]) == (2, 0)
+        taught = await rows(bot.store, "SELECT id FROM turns WHERE trainable")
+        assert taught == [(RECORD["id"],)]
 
 
 async def test_words_are_those_of_people(tmp_path: Path) -> None:

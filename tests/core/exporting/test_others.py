@@ -68,6 +68,27 @@ async def test_ratings_of_reinforceclaw_come_in(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["bot", "fake", "reinforceclaw.db"]
 
 
+async def test_s5_an_answer_to_an_empty_question_is_left_out_of_each_form_and_told(tmp_path: Path) -> None:
+    talk = json.dumps({"messages": [*TALK[:2], {"role": "user", "content": " "}]})
+    path = claw(
+        tmp_path / "reinforceclaw.db",
+        ("m", " \n", "Because.", None, 1),
+        ("m", "Why?", "Because.", talk, 1),
+        ("m", "How?", "So.", None, 1),
+    )
+    webui = feedback()
+    webui["snapshot"]["chat"]["chat"]["history"]["messages"]["m3"]["content"] = ""
+    async with opened(tmp_path) as bot:
+        told = await bring_in(bot, path, "reinforceclaw")
+        assert (told["imported"], told["left_out"]) == (1, 2)
+        assert told["why"] == [f"line {n}: its question is empty" for n in (1, 2)]
+        assert "2 left out: line 1: its question is empty; line 2: " in told["text"]
+        told = await bring_in(bot, listed(tmp_path / "f.json", webui), "open-webui")
+        assert (told["imported"], told["left_out"]) == (0, 1)
+        assert told["why"] == ["line 1: its question is empty"]
+        assert len((await export(bot))[0]) == 1
+
+
 async def test_a_view_in_its_place_is_not_read(tmp_path: Path) -> None:
     """One that never ends could not be stopped by Ctrl-C."""
     path = tmp_path / "reinforceclaw.db"

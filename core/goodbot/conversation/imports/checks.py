@@ -22,6 +22,7 @@ from goodbot.api.events import (
     UserRef,
 )
 from goodbot.api.judge import JUDGE
+from goodbot.api.plain import PROGRAM
 from goodbot.api.sentences import words
 from goodbot.api.turns import Turn
 from goodbot.base.redact import redact
@@ -98,6 +99,9 @@ def _checked(record: Mapping[str, Any], here: Here) -> ImportedAnswer:
     event = sanitize.storable(event)
     turn = capture_rules.turn_of(event, base=here.model, scope=here.scope, now=at, version=event.version)
     turn = _as_it_was(turn, record, id_)
+    asked = turn.question
+    if asked["role"] in PROGRAM or not str(asked["content"]).strip():
+        raise Unfit("its question is empty")
     if own or record.get("adapter"):  # it may be learnt from by its tokens
         turn = turn.read_by(here.vocabulary)
     return ImportedAnswer(
