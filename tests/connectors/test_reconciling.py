@@ -86,3 +86,17 @@ async def test_s6_the_reaction_of_who_was_forgotten_is_not_taken_for_a_missed_on
         known = await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0))
         await bot.chat.host.submit(await seen.look(known))
         assert await bot.labels(answer) == {}
+
+
+async def test_s6_no_message_of_an_answer_that_is_gone_is_remembered(tmp_path: Path) -> None:
+    async def ask(_: MessageRef) -> Standing:
+        return {("owner", "reaction:👍")}
+
+    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        seen.again()
+        assert await seen.look(await bot.store.read(lambda db: reconciling.open_turns(db, "loopback", 0.0)))
+        assert seen._differs
+        await seen.look([])
+        assert not seen._differs

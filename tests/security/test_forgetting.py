@@ -19,7 +19,7 @@ from goodbot.config.lock import HomeLock
 from goodbot.daemon.loopback import Answer
 from goodbot.learning.training import publish as going_live
 from goodbot.learning.training.publish import Publisher
-from goodbot.store import exporting, forgetting, settings, workshop
+from goodbot.store import exporting, forgetting, messages, retention, settings, workshop
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
@@ -772,3 +772,24 @@ async def test_p13_who_was_refused_is_not_asked_about_again(tmp_path: Path) -> N
         await bot.command("people", "refuse loopback:mallory77")
         assert "deleted" not in await bot.command("forget", "me", user="mallory77")
         assert (await bot.say("hello", user="mallory77")).text == ""
+
+
+async def test_s6_of_an_answer_that_was_sent_again_its_question_goes_with_it(tmp_path: Path) -> None:
+    """With who asked, and when it is too old."""
+    async with open_bot(tmp_path, grants=GRANTS) as bot:
+        mine, other = await bot.say("Hello?", user="ada"), await bot.say("And you?")
+        for answer in (other, mine):
+            known = ("SELECT 1 FROM turns WHERE id = ?", (answer.turn,))
+            await until(lambda known=known: rows(bot.store, *known))
+            await bot.store.write(lambda db, t=answer.turn: messages.sending_again(db, t, f"asked {t}"))
+
+        async def kept() -> list[bool]:
+            said = await bot.store.read(lambda db: settings.switch(db, "sent again"))
+            return [f"asked {answer.turn}" in said for answer in (mine, other)]
+
+        assert await kept() == [True, True]
+        await forget(bot)
+        assert await kept() == [False, True]
+        await retention.expire(bot.store, bot.app.clock.now() + 86400.0, unrated_days=0.5)
+        assert await kept() == [False, False]
+        assert not await bot.store.read(lambda db: settings.switch(db, "sent again"))

@@ -72,6 +72,7 @@ class CodexConnector(LocalConnector):
     async def forget(self, user: str) -> None:
         async with self._lock:
             await self._sessions.forget()
+            self._threads.forget()
         await super().forget(user)
 
     # What the hooks tell

@@ -52,6 +52,10 @@ class ThreadFinder:
             self._persons[thread] = found
         return self._persons[thread]
 
+    def forget(self) -> None:
+        """Look again who has begun which."""
+        self._persons.clear()
+
     def _look(self, thread: str) -> bool | None:
         home = self._home()
         if home is None or not _fits(thread):

@@ -249,8 +249,7 @@ class DiscordConnector(Connector):
         return await self._copies.of(message, answers, words=words, parts=render.parts)
 
     async def _mark(self, api: Api, method: str, spot: Spot) -> None:
-        channel, message = spot
-        ids = {"channel_id": channel, "message_id": message}
+        ids = dict(zip(("channel_id", "message_id"), spot, strict=True))
         face = emoji.in_path({"name": self.settings.mark})
         await api.call(method, _REACTION, emoji=face, **ids)
 
@@ -260,8 +259,7 @@ class DiscordConnector(Connector):
 
     async def private(self, user: str) -> ChannelRef:
         """The direct messages with a person, who need not have written before."""
-        known = self._chats.get(user)
-        if known is not None:
+        if (known := self._chats.get(user)) is not None:
             return known
         opened = await self._connected().call("POST", "/users/@me/channels", body={"recipient_id": user})
         id_ = identifier(string(opened, "id"))
@@ -284,12 +282,14 @@ class DiscordConnector(Connector):
 
     async def forget(self, user: str) -> None:
         """Their direct messages, and the offers that they were made."""
+        self._copies.forget()
         try:
             chat = await self.private(user)
         except RefusedError as error:  # the account is gone, and nobody tells where we talked
             logger.info("discord: the direct messages of somebody are not known: %s", error.code)
         else:
             self._chats.pop(user, None)
+            self._pace.forget(chat.id)
             await self._places.forget(chat.id)
         for kept in self._offers.kept:
             await kept.forget(user)

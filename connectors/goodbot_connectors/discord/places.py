@@ -88,6 +88,7 @@ class Places:
     async def forget(self, channel: str) -> None:
         """Drop a place. Raises StoreError."""
         self._left[channel] = None
+        self._parents.pop(channel, None)
         await self.kept.forget(channel)
 
     async def spoke(self, channel: ChannelRef, *, answer: bool) -> None:

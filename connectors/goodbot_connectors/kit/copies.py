@@ -21,6 +21,10 @@ class FirstCopies:
         self._read = Recent[tuple[str, str], str]()
         """What stands in messages that we did not know."""
 
+    def forget(self) -> None:
+        """What was read may be somebody's words who is forgotten: a platform can be asked again."""
+        self._read.clear()
+
     async def of(
         self,
         message: MessageRef,

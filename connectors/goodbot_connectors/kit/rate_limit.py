@@ -33,6 +33,10 @@ class Throttle:
             self._next = {name: at for name, at in self._next.items() if at > now}
         self._next[chat] = max(self._next.get(chat, 0.0), now + seconds)
 
+    def forget(self, chat: str) -> None:
+        """Know nothing of a chat any more."""
+        self._next.pop(chat, None)
+
 
 class Budget:
     """So many a second, in any second; what is more is left out."""

@@ -64,6 +64,7 @@ class Reconciler:
     async def look(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The next few differences, as events; none once all has been looked at."""
         known = {ref: turn for turn in open_turns for ref in turn.messages}
+        self._differs = {ref: times for ref, times in self._differs.items() if ref in known}
         self._line_up([ref for turn in reversed(open_turns) for ref in turn.messages])
         found: list[Event] = []
         for _ in range(min(_AT_ONCE, len(self._queue))):

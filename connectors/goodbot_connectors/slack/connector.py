@@ -171,14 +171,11 @@ class SlackConnector(Connector):
 
     async def private(self, user: str) -> ChannelRef:
         """The direct message channel with a person, who need not have written before."""
-        known = self._chats.get(user)
-        if known is not None:
+        if (known := self._chats.get(user)) is not None:
             return known
         opened = await self._connected().call("conversations.open", users=user)
-        channel_id = string(sub(opened, "channel"), "id")
-        channel = ChannelRef(
-            connector=SPEC.name, account=self.account, id=channel_id, kind=ChannelKind.PRIVATE
-        )
+        id_ = string(sub(opened, "channel"), "id")
+        channel = ChannelRef(connector=SPEC.name, account=self.account, id=id_, kind=ChannelKind.PRIVATE)
         self._chats[user] = channel
         return channel
 
@@ -241,8 +238,7 @@ class SlackConnector(Connector):
     async def reconcile(self, open_turns: Sequence[OpenTurn]) -> Sequence[Event]:
         """The differences to what we know, for a few messages each time, after every start."""
         self._connected()
-        found = await self._reconciler.look(open_turns)
-        return [event for event in found if await self._counts(event)]
+        return [event for event in await self._reconciler.look(open_turns) if await self._counts(event)]
 
     async def _counts(self, event: Event) -> bool:
         """Whether a reaction that was found is one of ours: Slack names people there, no teams."""
@@ -269,16 +265,21 @@ class SlackConnector(Connector):
         return frozenset(filter(None, map(key, strings(listed, "users"))))
 
     async def forget(self, user: str) -> None:
-        """Which threads of ours are in this person's direct messages."""
+        """Which threads they began, and which of ours are in their direct messages."""
+        self._connected()  # before, nothing is known that could be stored without them
         self._statuses.pop(user, None)
+        self._intake.forget(user)
+        self._copies.forget()
         try:
             chat = await self.private(user)
         except RefusedError as error:  # the account is gone, and nobody tells where we talked
             logger.info("slack: the direct messages of somebody are not known: %s", error.code)
-            return
-        self._chats.pop(user, None)
-        self._threads.drop(chat.id)
-        await self.host.set(KEY, self._threads.dump())
+        else:
+            self._chats.pop(user, None)
+            self._threads.drop(chat.id)
+            self._refused.discard(chat.id)
+        if (left := self._threads.dump()) != (await self.host.get(KEY) or ""):
+            await self.host.set(KEY, left)
 
     async def _open(self, asked: Opening) -> None:
         try:

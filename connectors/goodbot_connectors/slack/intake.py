@@ -20,7 +20,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
 from goodbot_connectors.kit.fields import Json, string, sub
-from goodbot_connectors.kit.lru import Recent
+from goodbot_connectors.kit.lru import Recent, forget
 from goodbot_connectors.slack.api import LOGGER
 from goodbot_connectors.slack.identity import ActorOrigin, named
 from goodbot_connectors.slack.members import Members
@@ -84,6 +84,12 @@ class Intake:
         for task in list(self._taking):
             task.cancel()
         await asyncio.gather(*self._taking, return_exceptions=True)
+
+    def forget(self, user: str) -> None:
+        """Know no message of this person any more, and not whose colleague they are."""
+        forget(user, self.askers)
+        self._members.forget(user)
+        self._normalizer.threads.forget(user)
 
     async def submit(self, body: Json) -> None:
         """Store what a payload holds. Raises StoreError or RetriableError: nothing was stored."""
@@ -149,10 +155,14 @@ class Intake:
         return BoltResponse(status=200, body="")
 
     def _note(self, body: Json, events: Sequence[Event]) -> None:
-        team = key(string(sub(body, "event"), "team")) or self._normalizer.me.team
+        told = sub(body, "event")
+        team = key(string(told, "team")) or self._normalizer.me.team
         for event in events:
             if isinstance(event, MessageEvent):
                 asker = Recipient(user=event.user.id, team=team)
                 self.askers[event.channel.id, event.message_id] = asker
+                root = event.channel.thread
+                began = event.user.id if root == event.message_id else key(string(told, "parent_user_id"))
+                self._normalizer.threads.began(event.channel.id, root, began)
             elif sub(body, "container").get("is_ephemeral"):
                 self.offers[event.event_id] = string(body, "response_url")

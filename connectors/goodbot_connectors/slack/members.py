@@ -68,6 +68,10 @@ class Members:
         self._known[user] = (now + _BELIEVED, found)
         return found
 
+    def forget(self, user: str) -> None:
+        """Ask again who this is."""
+        self._known.pop(user, None)
+
     def _say(self, error: RefusedError) -> None:
         """Once for each reason: without the scope it is so for everybody."""
         if error.code != self._refused:

@@ -12,7 +12,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import ChannelRef, MessageRef, Reply
@@ -35,8 +35,7 @@ _NO_EDITS = "edit_window_closed"
 """As Slack says it where a workspace allows none, or none of an old message."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recipient:
+class Recipient(NamedTuple):
     """Whom a streamed answer is for; Slack wants to know in channels."""
 
     user: str

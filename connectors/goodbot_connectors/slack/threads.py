@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import cast
 
 from goodbot_connectors.kit.fields import as_json, string
+from goodbot_connectors.kit.lru import Recent, forget
 
 KEY = "threads"
 _MOST = 300
@@ -27,6 +28,8 @@ class Thread:
     root: str
     message: str
     answer: str = ""
+    asker: str = ""
+    """Who wrote the message that it began with, and with whom it is forgotten; empty: that is not known."""
 
 
 class Threads:
@@ -35,6 +38,12 @@ class Threads:
     def __init__(self) -> None:
         self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
         self._roots: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._askers: Recent[tuple[str, str], str] = Recent()
+
+    def began(self, channel: str, root: str, asker: str) -> None:
+        """Somebody has written the message that a thread begins with."""
+        if asker:
+            self._askers[channel, root] = asker
 
     def note(self, channel: str, root: str, message: str, *, answer: bool) -> bool:
         """We have sent a message; True when that is worth storing."""
@@ -45,7 +54,8 @@ class Threads:
             return False
         known = self._threads.pop((channel, root), None)
         kept = message if answer else known.answer if known else ""
-        self._threads[channel, root] = Thread(channel, root, message, kept)
+        asker = self._askers.get((channel, root), known.asker if known else "")
+        self._threads[channel, root] = Thread(channel, root, message, kept, asker)
         while len(self._threads) > _MOST:
             self._threads.popitem(last=False)
         return True
@@ -73,13 +83,27 @@ class Threads:
 
     def drop(self, channel: str) -> None:
         """Forget a channel and its threads."""
-        for known in (self._threads, self._roots):
+        for known in (self._threads, self._roots, self._askers):
             for place in [place for place in known if place[0] == channel]:
                 del known[place]
 
+    def forget(self, user: str) -> None:
+        """Forget the threads that somebody began: each is named by a message of theirs.
+
+        Also those of shared channels of which nobody knows who began them, as after a crash.
+        """
+        for place, thread in list(self._threads.items()):
+            asker = self._askers.get(place, thread.asker)
+            if asker == user or not (asker or thread.channel.startswith("D")):
+                del self._threads[place]
+        forget(user, self._askers)
+        for place, root in list(self._roots.items()):
+            if root and (place[0], root) not in self._threads:
+                del self._roots[place]
+
     def dump(self) -> str:
-        """What outlives a restart, as JSON."""
-        return json.dumps([asdict(thread) for thread in self._threads.values()])
+        """What outlives a restart, as JSON; empty for nothing."""
+        return json.dumps([asdict(thread) for thread in self._threads.values()]) if self._threads else ""
 
     def load(self, text: str | None) -> None:
         """Take up what `dump` wrote; anything else is left out."""

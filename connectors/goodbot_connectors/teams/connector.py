@@ -181,6 +181,7 @@ class TeamsConnector(Connector):
             await self._answers.forget(chat.rpartition(":")[2])
             if self._wire is not None:
                 self._outbox.forget(chat)
+                self._notices.forget(chat)
         await self._references.forget(user)
 
     def _connected(self) -> MessageSender:

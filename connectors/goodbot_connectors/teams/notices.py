@@ -54,6 +54,10 @@ class Feedback:
         self._told: dict[str, str] = {}
         """The latest card in each personal chat."""
 
+    def forget(self, chat: str) -> None:
+        """Know no card in a personal chat any more."""
+        self._told.pop(chat, None)
+
     async def tell(self, event: Event, receipt: Receipt) -> None:
         """Show a receipt to whoever it is for. Raises RetriableError for what was typed only."""
         if isinstance(event, RatingEvent) and not self._budget.take():

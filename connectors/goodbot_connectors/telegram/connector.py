@@ -215,6 +215,9 @@ class TelegramConnector(Connector):
                 await kept.load()
         else:
             every = [self._data, *self._prompts.kept, *self._keyboards.kept]
+            self._keyboards.forget(user)
+            self._copies.forget(user)
+        self._pace.forget(user)
         for kept in every:
             await kept.forget(user)
 

@@ -14,7 +14,7 @@ from goodbot.api.connector import SentAnswer
 from goodbot.api.events import Button, ChannelKind, ChannelRef, MessageRef, Reply
 
 from goodbot_connectors.kit.copies import FirstCopies
-from goodbot_connectors.kit.lru import Recent
+from goodbot_connectors.kit.lru import Recent, forget
 from goodbot_connectors.telegram import callback, render
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.keyboards import Keyboards
@@ -32,6 +32,11 @@ class CopyReader:
         """These say something else, and keep their buttons."""
         for one in messages:
             self._others[one.channel.id, one.id] = None
+
+    def forget(self, chat: str) -> None:
+        """Know no message of a chat any more, and of none what was read there."""
+        forget(chat, self._others)
+        self._first.forget()
 
     async def of(self, message: MessageRef, answers: Sequence[SentAnswer]) -> str:
         """As `Connector.copied`."""

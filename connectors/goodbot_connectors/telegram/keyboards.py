@@ -15,6 +15,7 @@ from goodbot.api.texts import say
 from goodbot.base.errors import ConnectorError
 
 from goodbot_connectors.kit.backoff import FloodError, jittered
+from goodbot_connectors.kit.lru import forget
 from goodbot_connectors.kit.rate_limit import Spawn
 from goodbot_connectors.kit.state import StateTexts
 from goodbot_connectors.telegram import callback, render
@@ -72,6 +73,10 @@ class Keyboards:
     def kept(self) -> Sequence[StateTexts]:
         """What outlives a restart and names people's chats."""
         return (self._offers, self._parts)
+
+    def forget(self, chat: str) -> None:
+        """Know no message of a chat any more; what outlives a restart is in `kept`."""
+        forget(chat, self._rows, self._under)
 
     async def prepare(self, turn: str, buttons: Sequence[Button]) -> None:
         """Keep what does not fit a button; to be called before they are shown."""

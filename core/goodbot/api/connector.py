@@ -270,7 +270,7 @@ class Connector(ABC):
         return None
 
     async def forget(self, user: str) -> None:  # noqa: B027
-        """Delete what the connector itself keeps of this person, as its values; by default nothing.
+        """Delete what the connector itself keeps of this person, also in memory; by default nothing.
 
         Called once their `forget me` is committed, and again until it returns, so it may find
         nothing left. Events and cursors are the core's: it has deleted those.

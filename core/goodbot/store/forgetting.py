@@ -21,6 +21,7 @@ from goodbot.store import (
     distilled,
     inbox,
     judgements,
+    messages,
     news,
     people,
     queues,
@@ -87,6 +88,7 @@ async def forget(
     await _delete_person(db, persons, keep_grants, keep_silent)
     if deleted := await value(db, _CHANGES) != before:  # else anybody could have it done again and again
         await inbox.forget_receipts(db)
+        await messages.forget_gone(db)
         await shifts.forget(db)
         await erase(db)
     for who in persons:
@@ -188,9 +190,7 @@ async def _in_prompts(
     shown = [await turns.get(db, row[0]) for row in rows if row[0] not in mine]
     theirs = [turn for turn in shown if turn is not None]
     said = [text for turn in theirs for text in turn.said(lambda _, who: who in persons)]
-    for id_ in mine:
-        turn = await turns.get(db, id_)
-        said += [str(turn.question["content"])] if turn else []
+    said += [str(turn.question["content"]) for turn in (await turns.some(db, sorted(mine))).values()]
     quoting: set[str] = set()
     lost: set[str] = set()
     """Retries of what goes: without the earlier answer, their prompts say nothing."""

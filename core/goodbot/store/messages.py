@@ -76,6 +76,18 @@ async def _again(db: aiosqlite.Connection) -> dict[str, str]:
     return dict(json.loads(await settings.switch(db, _AGAIN) or "[]"))
 
 
+async def forget_gone(db: aiosqlite.Connection) -> None:
+    """Of answers that are there no more, remember no question either."""
+    known = await _again(db)
+    rows = await fetch(
+        db, "SELECT id FROM turns WHERE id IN (SELECT value FROM json_each(?))", (codec.dump_json([*known]),)
+    )
+    there = {row[0] for row in rows}
+    if len(there) < len(known):
+        left = [one for one in known.items() if one[0] in there]
+        await settings.set_switch(db, _AGAIN, codec.dump_json(left) if left else "")
+
+
 async def sent_again(db: aiosqlite.Connection, place: ChannelRef) -> list[SentAnswer]:
     """Those of that channel, with the messages that we know of."""
     questions = await _again(db)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from goodbot.store import Store, backup, codes, inbox, joining, ledger, settings, turns
+from goodbot.store import Store, backup, codes, inbox, joining, ledger, messages, settings, turns
 
 logger = logging.getLogger(__name__)
 
@@ -30,4 +30,5 @@ async def expire(store: Store, now: float, *, unrated_days: float) -> None:
     await store.write(lambda db: joining.expire(db, now))
     await asyncio.to_thread(backup.expire, store.path, now - _COPY_SECONDS)
     if expired:
+        await store.write(messages.forget_gone)
         logger.info("%d unrated answers expired", expired)

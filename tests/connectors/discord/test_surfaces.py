@@ -32,6 +32,7 @@ from goodbot_connectors.discord.presses import EXPLAIN
 from goodbot_fakes.discord import FORUM, FakeDiscord, Message, intents
 
 from tests.connectors.discord.peer import DiscordPeer
+from tests.connectors.remembered import holds
 
 SHARED = ChannelKind.SHARED
 TURN = "5f1e0c7a9b3d2468"
@@ -104,7 +105,9 @@ async def test_what_an_offer_was_about_outlives_a_restart_and_goes_with_its_pers
         await peer.react(peer.ref(message), new="👎", user=user)
         event = (await host.received(RatingEvent, 1 if user == "ada" else 2))[-1]
         await told(connector, event, offer=retry_row())
+    assert holds(connector, peer.people["bob"].id)
     await connector.forget(peer.people["bob"].id)
+    assert holds(connector, peer.people["bob"].id) == []
     await connector.stop()
     await connector.start()
     for user in ("ada", "bob"):

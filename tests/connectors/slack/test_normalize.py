@@ -281,6 +281,25 @@ def test_threads_outlive_a_restart() -> None:
         Threads().load(broken)
 
 
+def test_s6_who_began_a_thread_outlives_a_restart_and_takes_it_along() -> None:
+    """In shared channels those go, too, of which nobody knows who began them."""
+    threads = Threads()
+    places = (("C1", "0.0", "UADA"), ("C1", "1.0", "UBOB"), ("C1", "2.0", ""), ("D2", "3.0", ""))
+    for channel, root, who in places:
+        threads.began(channel, root, who)
+        threads.note(channel, root, f"{root}1", answer=True)
+    second = Threads()
+    second.load(threads.dump())
+    second.note("C1", "0.0", "0.02", answer=True)
+    assert "UADA" in second.dump()
+    second.forget("UADA")
+    assert [thread.root for thread in second.newest()] == ["3.0", "1.0"]
+    assert (second.root("C1", "0.01"), second.root("C1", "1.01")) == ("", "1.0")
+    second.forget("UBOB")
+    second.drop("D2")
+    assert second.dump() == ""
+
+
 SPECIAL = st.sampled_from(
     [
         f"<@{ME.user}>",

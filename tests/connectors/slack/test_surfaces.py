@@ -35,6 +35,7 @@ from goodbot_connectors.slack.threads import KEY
 from goodbot_fakes.slack import FakeSlack, Pace
 from goodbot_fakes.slack.blocks import elements, shown
 
+from tests.connectors.remembered import holds
 from tests.connectors.slack.peer import SlackPeer, action_of, actions
 from tests.support import free_port
 
@@ -202,17 +203,33 @@ async def test_an_offer_that_cannot_be_taken_away_keeps_no_answer_back(
     assert "My model is not running." in [n.text for n in slack.people.notices("ada")]
 
 
-async def test_a_person_is_forgotten_with_the_threads_of_their_direct_messages(
+async def test_s6_a_person_is_forgotten_with_the_threads_that_they_began(
     slack: FakeSlack, connector: Any, host: RecordingHost, peer: SlackPeer
 ) -> None:
+    """Of their direct messages, and in channels; one that somebody else began is gone on with."""
+    ada, bob = slack.people.id("ada"), slack.people.id("bob")
     private = await answered(connector, host, peer)
     shared = await answered(connector, host, peer, room=SHARED, mention=True)
-    assert private.channel.id in (await host.get(KEY) or "")
-    await connector.forget(slack.people.id("ada"))
-    await connector.forget(slack.people.id("ada"))
-    kept = await host.get(KEY) or ""
-    assert private.channel.id not in kept
-    assert shared.channel.id in kept
+    other = await answered(connector, host, peer, room=SHARED, mention=True, user="bob")
+    await answered(connector, host, peer, room=SHARED, mention=True, reply_to=other.id)
+    began = [ref.channel.thread for ref in (private, shared, other)]
+
+    async def known() -> list[bool]:
+        kept = await host.get(KEY) or ""
+        assert (ada in kept, bob in kept) == (began[0] in kept, began[2] in kept)
+        return [root in kept for root in began]
+
+    await slack.settled()
+    assert await known() == [True, True, True]
+    assert holds(connector, ada)
+    for _ in range(2):
+        await connector.forget(ada)
+    assert await known() == [False, False, True]
+    assert private.channel.id not in (await host.get(KEY) or "")
+    assert holds(connector, ada) == []
+    await connector.forget(bob)
+    assert await known() == [False, False, False]
+    assert holds(connector, bob) == []
     slack.faults.refuse("conversations.open", "user_not_found")
     await connector.forget("U0GONE0001")
 

@@ -25,6 +25,7 @@ from goodbot.testing.host import RecordingHost
 from goodbot_connectors.teams import SPEC
 from goodbot_fakes.teams import FakeTeams, Message, cards
 
+from tests.connectors.remembered import holds
 from tests.connectors.teams.peer import TeamsPeer, actions, shown
 
 TURN = "5f1e0c7a9b3d2468"
@@ -269,6 +270,15 @@ async def test_forgetting_somebody_drops_their_chat(room: Room, host: RecordingH
         kept = await host.get(f"{account} {name}") or ""
         assert user.id not in kept
         assert chat.rpartition(":")[2] not in kept
+
+
+async def test_s6_no_message_of_who_is_forgotten_is_known(room: Room) -> None:
+    room.ada.reacts(await room.answered(), "like")
+    event = await room.next(RatingEvent)
+    await room.connector.acknowledge(event, told(event, "Good."))
+    assert holds(room.connector, event.channel.id)
+    await room.connector.forget(event.user.id)
+    assert holds(room.connector, event.channel.id) == []
 
 
 async def test_a_flood_of_ratings_is_confirmed_in_part_and_counted_whole(room: Room) -> None:

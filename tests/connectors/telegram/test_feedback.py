@@ -34,6 +34,7 @@ from goodbot_connectors.telegram.keyboards import typed
 from goodbot_fakes.telegram import FakeTelegram
 from goodbot_fakes.telegram.keyboards import buttons
 
+from tests.connectors.remembered import holds
 from tests.connectors.telegram.fake import Driver, channel
 from tests.support import patience
 
@@ -253,6 +254,7 @@ async def test_who_wants_to_be_forgotten_is_in_no_value(
     await connector.forget(ada)
     await connector.forget(ada)
     assert await values(ada) == []
+    assert not running or holds(connector, ada) == []
     assert await values(bob) == ["prompts", "offers", "parts"]
 
 
