@@ -24,7 +24,7 @@ from goodbot.api.events import (
     UserRef,
 )
 from goodbot.config import Grants
-from goodbot.store import channels, settings
+from goodbot.store import channels, forgetting, joining, refusals, retention, settings
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import OWNER, Bot, open_bot, rows, until
@@ -468,7 +468,7 @@ async def test_p10_what_was_refused_is_not_done_when_it_is_read_again_with_more_
         asked = message("early", "my salary is 4711", user=off, channel=replace(pause.channel, id="#off"))
         later = message("later", "hello", user=off, channel=asked.channel)
         await bot.chat.host.submit([pause, asked])
-        await until(lambda: pause in bot.app.dispatcher.refusals)
+        await until(lambda: bot.store.read(lambda db: refusals.knows(db, pause)))
         assert await rows(bot.store, "SELECT 1 FROM inbox") == [], "a crowd costs no space"
         await bot.command("people", "grant owner loopback:newcomer")
         await bot.command("enable", channel="#off")
@@ -477,3 +477,68 @@ async def test_p10_what_was_refused_is_not_done_when_it_is_read_again_with_more_
         await until(lambda: not bot.app.dispatcher.answering)
         assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
         assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")
+
+
+async def test_p10_what_was_refused_stays_refused_after_a_restart(tmp_path: Path) -> None:
+    """A command, a question, and a rating by a button: a platform tells the last minutes again."""
+    newcomer = replace(OWNER, id="newcomer")
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What?")
+        await until(lambda: rows(bot.store, "SELECT 1 FROM messages"))
+        pause = bot.chat.typed("pause", user="newcomer", channel="#room")
+        asked = message(
+            "early", "my salary is 4711", user=newcomer, channel=replace(pause.channel, id="#off")
+        )
+        rated = RatingEvent(
+            event_id="pressed",
+            order=OrderKey(1),
+            user=newcomer,
+            channel=answer.message.channel,
+            kind=RatingKind.RATE,
+            message_id=answer.message.id,
+            turn=answer.turn,
+            source="button",
+            value=1.0,
+        )
+        await bot.chat.host.submit([pause, asked, rated])
+        for one in (pause, asked, rated):
+            await until(lambda one=one: bot.store.read(lambda db: refusals.knows(db, one)))
+        await bot.command("people", "grant owner loopback:newcomer")
+        await bot.command("enable", channel="#off")
+    async with open_bot(tmp_path) as bot:
+        receipts = await bot.chat.host.submit([pause, asked, rated, replace(rated, event_id="pressed now")])
+        assert [one.outcome for one in receipts] == [*[Outcome.DENIED] * 3, Outcome.ACCEPTED]
+        await until(lambda: not bot.app.dispatcher.answering)
+        assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
+        assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")
+        assert await rows(bot.store, "SELECT 1 FROM events WHERE event_id = 'pressed'") == []
+
+
+async def test_p10_what_is_known_of_refusals_is_bounded_names_nobody_and_goes_with_its_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusals, "MOST", 4)
+    async with open_bot(tmp_path) as bot:
+
+        async def known() -> list[bool]:
+            return [await bot.store.read(lambda db, one=one: refusals.knows(db, one)) for one in sent]
+
+        sent = [
+            message(f"{who} {n}", "x" * 1000, user=replace(OWNER, id=who), channel=place("not enabled"))
+            for n in range(3)
+            for who in ("mallory77", "eve88")
+        ]
+        await bot.chat.host.submit(sent)
+        assert await known() == [False] * 2 + [True] * 4, "the newest"
+        found = await rows(bot.store, "SELECT * FROM refused")
+        assert {len(row[1]) for row in found} == {16}
+        assert not any(word in str(found) for word in ("mallory", "eve", "xxx"))
+        await bot.command("forget", "loopback:mallory77")
+        await bot.command("forget", "loopback:mallory77 yes")
+        assert await known() == [False] * 3 + [True, False, True]
+        assert not await bot.store.read(lambda db: settings.switch(db, forgetting.ERASE)), "nothing to wipe"
+        await bot.store.write(lambda db: joining.forget(db, "loopback:eve88"))
+        assert await known() == [False] * 6
+        await bot.chat.host.submit(sent)
+        await retention.expire(bot.store, bot.app.clock.now() + 4 * 86400.0, unrated_days=30)
+        assert await known() == [False] * 6

@@ -10,7 +10,6 @@ import aiosqlite
 from goodbot.access import pairing, strangers
 from goodbot.access.authorization import Authorization, person
 from goodbot.access.limits import Quotas, Undo
-from goodbot.access.refusals import Refusals
 from goodbot.api import actions
 from goodbot.api.commands import Grant
 from goodbot.api.events import (
@@ -27,7 +26,7 @@ from goodbot.api.events import (
 from goodbot.api.sentences import Reason, because
 from goodbot.base import one_time
 from goodbot.base.clock import Clock
-from goodbot.store import channels, retries
+from goodbot.store import channels, refusals, retries
 
 _FEW = 200
 """Bytes of a command that are not counted."""
@@ -44,16 +43,14 @@ class Admission:
         self._authorization = authorization
         self._quotas = quotas
         self._clock = clock
-        self.refusals = Refusals()
 
     async def decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:
         """The receipt of a new event that is no rating; ACCEPTED is what is done after the commit."""
-        if event in self.refusals:
+        if await refusals.knows(db, event):
             return event.receipt(Outcome.DENIED)
         receipt = await self._decide(db, event)
         if receipt.outcome is Outcome.DENIED and not receipt.text:
-            self.refusals.add(event)
-            self.note(lambda: self.refusals.discard(event))  # where it is not committed
+            await refusals.add(db, event, self._clock.now())
         return receipt
 
     async def _decide(self, db: aiosqlite.Connection, event: Event) -> Receipt:

@@ -140,9 +140,9 @@ class CommandRunner:
             ids = {"event_id": event.event_id, "connector": event.user.connector}
             logger.exception("a command failed", extra=ids)
             receipt = event.receipt(Outcome.FAILED, because("broken"))
-        if receipt.outcome is Outcome.DENIED and not receipt.text:  # a crowd costs no space
-            self._services.dispatcher.refusals.add(event)
-            await self._services.store.write(lambda db: inbox.remove(db, event))
+        if receipt.outcome is Outcome.DENIED and not receipt.text:  # a crowd costs little space
+            now = self._services.clock.now()
+            await self._services.store.write(lambda db: inbox.refuse(db, event, now))
         else:
             await self._services.store.write(lambda db: inbox.close(db, event, kept or receipt))
         personal = await self._is_personal(event, command, receipt)

@@ -69,7 +69,6 @@ class Dispatcher:
         readers: Readers,
     ) -> None:
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
-        self.refusals = admission.refusals
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
         self._then, self._readers = follow_ups, readers

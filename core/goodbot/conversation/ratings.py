@@ -19,7 +19,7 @@ from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
-from goodbot.store import adapters, judgements, ledger, placing, retries
+from goodbot.store import adapters, judgements, ledger, placing, refusals, retries
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
 
@@ -65,6 +65,8 @@ class Ratings:
             return sanitize.again(event, found.receipt)
         if not self._authorization.may(event.user, Grant.RATE):
             return await self._refuse_rating(db, event)
+        if turn is None and await refusals.knows(db, event):
+            return event.receipt(Outcome.DENIED)
         if turn is None and (many := self._admission.too_many(event)) is not None:
             return event.receipt(Outcome.IGNORED, many)
         here = turn or found.turn
@@ -122,6 +124,7 @@ class Ratings:
         deliberate = not event.source.startswith("reaction")
         if not deliberate:
             return event.receipt(Outcome.DENIED)
+        await refusals.add(db, event, self._clock.now())
         talks = await self._admission.may_talk(db, event)
         why = await strangers.who_teaches(db, event.user, event.channel, talks=talks)
         return event.receipt(Outcome.DENIED, why)

@@ -25,6 +25,7 @@ from goodbot.store import (
     news,
     people,
     queues,
+    refusals,
     retries,
     settings,
     shifts,
@@ -78,6 +79,7 @@ async def forget(
     stale, ended = await _learnt_from(db, persons, touched)
     versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await adapters.move_other_pointers(db, scope, model)
+    await refusals.forget(db, persons)
     before = await value(db, _CHANGES)
     ratings = await _delete_ratings(db, persons)
     await db.executemany("DELETE FROM turns WHERE id = ?", [(id_,) for id_ in {*mine, *quoting}])
@@ -237,10 +239,8 @@ async def _learnt_from(
     )
     rows += [(run, "train", state) for run, state in await distilled.learnt_from(db, persons, touched)]
     running = {run for run, _, state in rows if state == "running"}
-    for run in running:
-        await db.execute(
-            "UPDATE runs SET state = 'released', reason = ? WHERE id = ?", (adapters.FORGOTTEN, run)
-        )
+    let_go = "UPDATE runs SET state = 'released', reason = ? WHERE id = ?"
+    await db.executemany(let_go, [(adapters.FORGOTTEN, run) for run in running])
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 

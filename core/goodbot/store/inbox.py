@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import aiosqlite
 
 from goodbot.api.events import Event, Receipt
-from goodbot.store import codec
+from goodbot.store import codec, refusals
 from goodbot.store.query import Row, fetch, first, value
 
 
@@ -50,8 +50,9 @@ async def close(db: aiosqlite.Connection, event: Event, answer: Receipt | None =
     )
 
 
-async def remove(db: aiosqlite.Connection, event: Event) -> None:
-    """The event came to nothing: keep nothing of it."""
+async def refuse(db: aiosqlite.Connection, event: Event, now: float) -> None:
+    """The event came to nothing: keep nothing of it but that it was refused."""
+    await refusals.add(db, event, now)
     await db.execute("DELETE FROM inbox WHERE (connector, account, event_id) = (?, ?, ?)", _key(event))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import aiosqlite
 
+from goodbot.store import refusals
 from goodbot.store.query import fetch, records, value
 
 _KEPT = 200
@@ -59,10 +60,12 @@ async def remembers(db: aiosqlite.Connection, person: str) -> bool:
 
 
 async def forget(db: aiosqlite.Connection, person: str) -> None:
-    """Delete both. What is overwritten as it is deleted needs no rewriting of the database: strangers
-    are without number, and none of them may have that done. That an owner has refused them stays."""
+    """Delete both, and which commands of theirs were refused. What is overwritten as it is deleted needs no
+    rewriting of the database: strangers are without number, and none of them may have that done. That an
+    owner has refused them stays."""
     await db.execute("DELETE FROM join_requests WHERE person = ?", (person,))
     await db.execute(f"DELETE FROM told WHERE person IN (SELECT person FROM ({_NOTED}))", {"who": person})  # noqa: S608
+    await refusals.forget(db, [person])
 
 
 async def expire(db: aiosqlite.Connection, now: float) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from goodbot.store import Store, backup, codes, inbox, joining, ledger, messages, settings, turns
+from goodbot.store import Store, backup, codes, inbox, joining, ledger, messages, refusals, settings, turns
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ async def expire(store: Store, now: float, *, unrated_days: float) -> None:
     await store.write(lambda db: ledger.forget_unresolved(db, now - _UNRESOLVED_SECONDS))
     keep = max(_REDELIVERY_SECONDS, unrated_days * _DAY)
     await store.write(lambda db: inbox.expire(db, now - keep))
+    await store.write(lambda db: refusals.expire(db, now - _REDELIVERY_SECONDS))
     await store.write(lambda db: codes.expire(db, now))
     await store.write(settings.forget_strangers)
     await store.write(lambda db: joining.expire(db, now))
