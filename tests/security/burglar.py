@@ -28,6 +28,7 @@ from goodbot.base.cage import places
 RESERVED = 0x4000
 """MAP_NORESERVE: of what is mapped so, the kernel does not ask whether it is there."""
 MACHINE = ("cpuinfo", "meminfo", "stat", "filesystems", "mounts", "sys/vm/overcommit_memory")
+ITSELF = ("cgroup", "cmdline", "limits", "maps", "mountinfo", "oom_score_adj", "stat", "statm", "status")
 LINKS = "links.json"
 """In its model: what it is to leave, name → where that leads."""
 libc = ctypes.CDLL(None, use_errno=True)
@@ -126,6 +127,8 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "who else runs": lambda: os.listdir("/proc"),
         "what is in /etc": lambda: os.listdir("/etc"),
         "what its name is": lambda: Path("/etc/hostname").read_bytes(),
+        "who holds locks": lambda: Path("/proc/locks").read_bytes(),
+        "who shares memory": lambda: Path("/proc/sysvipc/shm").read_bytes(),
         "the daemon's memory": lambda: os.open(f"/proc/{parent}/mem", os.O_RDONLY),
         "kill the daemon": lambda: os.kill(parent, 0),
         "kill the group": lambda: os.kill(0, 0),
@@ -140,6 +143,12 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         forbidden |= {
             "shared addresses without end": lambda: mmap.mmap(-1, 1 << 46, flags=mmap.MAP_SHARED | RESERVED),
             "a file that is in memory": lambda: os.memfd_create("endless"),
+            "the machine's connections": lambda: Path("/proc/self/net/tcp").read_bytes(),
+            "where its packets go": lambda: Path(f"/proc/{os.getpid()}/net/route").read_bytes(),
+            "what there is of its network": lambda: os.listdir("/proc/self/net"),
+            "how it was started": lambda: Path("/proc/self/environ").read_bytes(),
+            "its own memory by a file": lambda: os.open("/proc/self/mem", os.O_RDONLY),
+            "connections, by a thread": lambda: Path("/proc/thread-self/net/tcp").read_bytes(),
             "who is ended first": lambda: Path("/proc/thread-self/oom_score_adj").write_text("0"),
         }
     needed: dict[str, Callable[[], object]] = {
@@ -151,8 +160,9 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "its own signal": lambda: signal.raise_signal(signal.SIGCHLD),
         "an event loop": lambda: __import__("asyncio").new_event_loop().close(),
         "what the machine has": lambda: [Path("/proc", name).read_bytes() for name in MACHINE],
-        "what it is itself": lambda: [Path("/proc/self", name).read_bytes() for name in ("maps", "cmdline")],
+        "what it is itself": lambda: [Path("/proc/self", name).read_bytes() for name in ITSELF],
         "its threads": lambda: os.listdir("/proc/self/task"),
+        "its handles": lambda: os.listdir("/proc/self/fd"),
         "randomness": lambda: os.close(os.open("/dev/urandom", os.O_RDONLY)),
     }
     if places.has_gpu():

@@ -373,6 +373,24 @@ async def test_a_trainer_in_its_cage_is_ended_before_who_answers(tmp_path: Path)
     assert out.decode().split() == ["500"]
 
 
+HELD = """
+import os
+for number in os.listdir("/proc/self/fd"):
+    try: print(os.readlink(f"/proc/self/fd/{number}"))
+    except FileNotFoundError: pass
+"""
+
+
+async def test_what_the_kernel_tells_a_child_it_may_still_read_once_memory_has_run_low() -> None:
+    """The kernel drops what nobody holds in /proc and makes it anew; the cage knows only what was there."""
+    process = await spawn.start(*spawn.python("-c", HELD), cage=spawn.Cage(), stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    names = ("task",) if places.has_gpu() else (*burglar.ITSELF, "fd", "task")
+    own = {f"/proc/{process.pid}/{name}" for name in names}
+    machine = {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "filesystems", "sys")}
+    assert own | machine <= {*out.decode().splitlines()}
+
+
 async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:
     """Else one child found what another may read in clear, or led us elsewhere with a link."""
     place = Path(places.SHARED_MEMORY, f"goodbot-test-{os.getpid()}")

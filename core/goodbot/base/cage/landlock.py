@@ -56,7 +56,10 @@ def abi() -> int:
 def restrict(rules: Iterable[tuple[str, int]]) -> None:
     """From here on only what the rules allow: a path and what may be done there and below.
 
-    Paths that are not there are passed over. Call it with `no_new_privs` set. Raises OSError.
+    Paths that are not there are passed over. What a rule names in `/proc` stays open from here on, whatever
+    this process becomes: when memory runs low the kernel drops what nobody holds there, makes it anew for who
+    asks, and no rule speaks of the new one. Such a handle reads nothing (O_PATH).
+    Call it with `no_new_privs` set. Raises OSError.
     """
     version = abi()
     handled = _ALL_OF_ABI.get(version, _ALL)
@@ -71,7 +74,10 @@ def restrict(rules: Iterable[tuple[str, int]]) -> None:
         here = handled if stat.S_ISDIR(os.fstat(handle).st_mode) else handled & _FILES
         rule = _Beneath(allowed & here, handle)
         _check(_call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0))
-        os.close(handle)
+        if path.startswith("/proc/"):
+            os.set_inheritable(handle, True)
+        else:
+            os.close(handle)
     _check(_call(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 

@@ -7,7 +7,7 @@ import contextlib
 import ctypes
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from goodbot.base.cage import landlock, limits, places, seccomp
@@ -40,13 +40,22 @@ def enter(told: Mapping[str, Any], command: Sequence[str]) -> None:
             *((path, landlock.RUN) for path in places.programs(command[0])),
             *((path, landlock.WRITE) for path in writes),
             (places.SHARED_MEMORY, landlock.SHARE if places.clear() else landlock.WRITE),
-            ("/proc/self", landlock.READ),  # beside it are words that speak for the whole session
-            # CUDA names its threads there. So might one that wants to be the last to be ended.
-            *([("/proc/self/task", landlock.OWN)] if places.has_gpu() else []),
+            *_itself(),
         ]
         landlock.restrict(rules)
     if seccomp.known():
         seccomp.restrict(os.getpid(), cuda=places.has_gpu())
+
+
+def _itself() -> Iterator[tuple[str, int]]:
+    """What it may do with what the kernel tells of it; that stands beside the whole network."""
+    if places.has_gpu():
+        # CUDA names its threads, and does not start without. So might one that wants to be the last to be
+        # ended. Each thread has a door of its own to the network's files: to close the others helps nobody.
+        yield from (("/proc/self", landlock.READ), ("/proc/self/task", landlock.OWN))
+    else:
+        yield from ((f"/proc/self/{name}", landlock.READ) for name in places.ITSELF)
+        yield from ((f"/proc/self/{name}", landlock.LIST) for name in ("fd", "task"))
 
 
 def missing() -> list[str]:

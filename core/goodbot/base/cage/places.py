@@ -57,6 +57,32 @@ DEVICES = (
     "/dev/dxg",
     "/dev/accel",
 )
+ITSELF = (
+    "auxv",
+    "cgroup",
+    "cmdline",
+    "comm",
+    "cpuset",
+    "io",
+    "limits",
+    "maps",
+    "mountinfo",
+    "mounts",
+    "numa_maps",
+    "oom_score",
+    "oom_score_adj",
+    "sched",
+    "schedstat",
+    "smaps",
+    "smaps_rollup",
+    "stat",
+    "statm",
+    "status",
+)
+"""What the kernel tells of a process for itself, and what is mounted, which `/proc/mounts` names: of these
+libraries read limits, memory and processors. Beside them is `net`, all connections of the machine."""
+_OF_OTHERS = ("fs", "keys", "key-users", "locks", "sysvipc")
+"""Of what is in `/proc` for the whole machine: who else runs, and which machines its disks are on."""
 SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
 CLEAR = "goodbot-clear-"
 """How directories in it begin whose files are encrypted on the disk (`goodbot.config.clear`)."""
@@ -91,7 +117,7 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
     for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path)):
         yield from _around(root, [os.path.realpath(path) for path in hidden])
     for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():  # of the machine, but of no process
-        there = not entry.name.isdigit() and not entry.is_symlink()
+        there = not entry.name.isdigit() and not entry.is_symlink() and entry.name not in _OF_OTHERS
         if there and entry.stat().st_mode & stat.S_IROTH:  # not what only root may read, where we are root
             yield entry.path, True
 
