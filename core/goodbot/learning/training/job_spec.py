@@ -14,6 +14,7 @@ from goodbot.api.hindsight import BETTER
 from goodbot.api.manners import formed
 from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
+from goodbot.base import trees
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -51,6 +52,8 @@ async def make_job(
     """
     store, pool = core.store, core.pool
     output, checkpoints = folder / "output", folder / "checkpoints"
+    # A run that was ended while it was published has left more there than a trainer makes, and may.
+    await asyncio.to_thread(trees.remove, output, ignore_errors=True)
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
     if core.backend.remote:
