@@ -24,9 +24,9 @@ PROSE = re.compile(rf"^\W*[A-Z][a-z]|\b[a-z]+ (?:{SMALL})\b")
 """A text for people begins with a capital letter, or has a small word in it."""
 NAMES = {
     *("ArrowDown", "ArrowUp", "Content-Type", "Enter", "Esc", "Escape", "Notification", "Tab"),
-    "X-Goodbot-User",
+    *("Files", "X-Goodbot-User"),
 }
-"""What browsers call keys and headers."""
+"""What browsers call keys, headers and what is dropped."""
 TELLING = {"alt", "aria-label", "placeholder", "title"}
 """Attributes that people see, or hear."""
 GIVEN = {"language", "texts"}

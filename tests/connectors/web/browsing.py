@@ -24,6 +24,17 @@ FLAGS = (
 )
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+GIVES = """(at, [how, ...parts]) => {
+  const data = new DataTransfer();
+  if (parts.includes("file")) data.items.add(new File(["words"], "notes.txt", { type: "text/plain" }));
+  if (parts.includes("text")) data.setData("text/plain", "words");
+  const all = { bubbles: true, cancelable: true };
+  const send = (name) => !at.dispatchEvent(how === "paste"
+    ? new ClipboardEvent(name, { ...all, clipboardData: data })
+    : new DragEvent(name, { ...all, dataTransfer: data }));
+  return how === "paste" ? send("paste") : [send("dragover"), send("drop")].every(Boolean);
+}"""
+"""Something is dropped or pasted at an element, as the browser would tell it."""
 
 
 class Person:
@@ -98,6 +109,10 @@ class Person:
         """Wait until this is on the page, to be seen; what was only read aloud may be gone from it."""
         read_aloud = self.page.locator(":not(#announce)")
         await self.page.get_by_text(text).and_(read_aloud).locator("visible=true").first.wait_for()
+
+    async def gives(self, how: str, *parts: str, at: str = "#words") -> bool:
+        """Drop or paste (`how`) what `parts` name, file or text; whether the page keeps it to itself."""
+        return await self.page.locator(at).evaluate(GIVES, [how, *parts])
 
     async def scrolls_sideways(self) -> bool:
         return await self.page.evaluate("document.documentElement.scrollWidth > innerWidth")

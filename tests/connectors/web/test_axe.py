@@ -381,6 +381,10 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.key("?")
         await ada.page.get_by_role("dialog").wait_for()
         assert await violations(ada, axe) == [], "the keys"
+        await ada.page.keyboard.press("Escape")
+        await ada.gives("drop", "file")
+        await ada.page.get_by_role("dialog").wait_for()
+        assert await violations(ada, axe) == [], "a file that was dropped"
         bot.made, bot.shown, bot.trail, bot.known, bot.set_up = MADE, LIKED, DONE, KNOWN, SET
         bot.lesson, bot.reported, bot.in_queues = TAUGHT, REPORT, QUEUES
         pages = {

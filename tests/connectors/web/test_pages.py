@@ -35,6 +35,27 @@ async def test_a_link_signs_in_once_and_leaves_the_address_bar(chromium: Any, bo
         await bob.page.locator("#sign-out").wait_for()
 
 
+async def test_a_file_is_refused_with_a_reason_wherever_it_is_dropped(ada: Person, bot: Scripted) -> None:
+    why = ada.page.get_by_role("dialog", name="Files cannot be sent here yet")
+    field = ada.page.get_by_label("Message", exact=True)
+    await field.fill("what I write")
+    for how, at in (("drop", "#words"), ("paste", "#words"), ("drop", ".top"), ("drop", "#thread")):
+        assert await ada.gives(how, "file", at=at), "the browser would leave the page for it"
+        assert await ada.gives(how, "file", at=at), "and a second time"
+        await why.wait_for()
+        await ada.page.keyboard.press("Enter")  # the button has the focus
+        await why.wait_for(state="hidden")
+    assert await field.input_value() == "what I write"
+    for how, *parts in (("drop", "text"), ("paste", "text"), ("paste", "text", "file")):
+        assert not await ada.gives(how, *parts), "words are the browser's to put in"
+    assert await why.is_hidden()
+    await ada.page.goto(f"{bot.address}/notes")
+    await ada.page.locator("#sign-out").wait_for()
+    assert await ada.gives("drop", "file", at="main")
+    await why.wait_for()
+    assert bot.events == []
+
+
 async def test_signing_out_ends_it_in_every_tab(ada: Person, bot: Scripted) -> None:
     first = ada.page
     await ada.open(bot.address)

@@ -56,6 +56,8 @@ async def test_who_chats_and_rates_reads_their_own_language(
         assert (
             await answer.get_by_role("button", name=good, exact=True).get_attribute("title") == f"{good} (g)"
         )
+        assert await ada.gives("drop", "file")
+        await ada.page.get_by_role("dialog", name=say("page_no_files", language)).wait_for()
         assert not await ada.scrolls_sideways()
         assert not UNFILLED.search(await shown(ada))
         await ada.page.goto(f"{bot.address}/rate")

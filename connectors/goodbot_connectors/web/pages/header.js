@@ -4,6 +4,7 @@
 import { post } from "/files/api.js";
 import { announce, button, coded, el, find } from "/files/dom.js";
 import "/files/install.js";
+import "/files/nofiles.js";
 import { say } from "/files/texts.js";
 
 // `me` is what `/api/me` says.
