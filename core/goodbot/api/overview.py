@@ -20,6 +20,8 @@ class TrainingNow:
     """0: not known."""
     left: str
     """`2 min left`; empty: not known."""
+    curve: Sequence[tuple[int, float]] = ()
+    """The loss of each step so far, `(step, loss)`; of some steps where there are many."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from goodbot.access.authorization import person
@@ -37,7 +37,8 @@ async def overview(services: Services, user: UserRef) -> Overview:
         for name in ("off", "paused")
     ]
     active = await services.registry.active()
-    now = services.scheduler.progress
+    now, trainer = services.scheduler.progress, services.trainer
+    curve = trainer.curve.points if trainer.progress is now else ()  # else another model's run
     return Overview(
         answers=ended(states.answering(active, off=off, begins=True, language=language), language),
         ratings=(await services.scheduler.standing()).available,
@@ -47,8 +48,8 @@ async def overview(services: Services, user: UserRef) -> Overview:
             language,
         ),
         paused=off or paused,
-        begun=now is not None or await services.trainer.underway() is not None,
-        training=_training(now, language) if now else None,
+        begun=now is not None or await trainer.underway() is not None,
+        training=_training(now, curve, language) if now else None,
         lesson=await _lesson(call, active) if may(services, user, "why") else None,
         versions=await rated(call, active) if may(services, user, "adapters") else [],
     )
@@ -72,7 +73,7 @@ def may(services: Services, user: UserRef, name: str) -> bool:
     return command is not None and services.authorization.may(user, command.grant)
 
 
-def _training(now: Mapping[str, Any], language: str) -> TrainingNow:
+def _training(now: Mapping[str, Any], curve: Sequence[tuple[int, float]], language: str) -> TrainingNow:
     step, steps = progress.steps(now)
     eta = now.get("eta")
     return TrainingNow(
@@ -80,6 +81,7 @@ def _training(now: Mapping[str, Any], language: str) -> TrainingNow:
         step=step,
         steps=steps,
         left=progress.left(eta, language) if isinstance(eta, int | float) else "",
+        curve=curve,
     )
 
 

@@ -345,7 +345,8 @@ async def test_nothing_stands_in_anybody_s_way(
     chromium: Any, bot: Scripted, axe: str, viewport: Any, scheme: Any
 ) -> None:
     bot.waiting.append(waiting("t1", "Question?", "Answer."))
-    now = TrainingNow(doing="learning", step=1, steps=2, left="2 min left")
+    curve = ((1, 2.5), (2, 1.25))
+    now = TrainingNow(doing="learning", step=1, steps=2, left="2 min left", curve=curve)
     bot.seen = replace(bot.seen, training=now, begun=True, lesson=LEARNT, versions=RATED)
     async with person(chromium, viewport=viewport, color_scheme=scheme) as ada:
         await ada.open(f"{bot.address}/login")
@@ -389,7 +390,7 @@ async def test_nothing_stands_in_anybody_s_way(
         bot.lesson, bot.reported, bot.in_queues = TAUGHT, REPORT, QUEUES
         pages = {
             "/rate": ".card",
-            "/progress": ".chart",
+            "/progress": "#shares .chart",
             "/versions": ".pair",
             "/ratings": ".opened",
             "/activity": ".act dl",

@@ -178,8 +178,20 @@ async def test_a_training_is_watched_paused_and_cancelled(
         await press(owner, "Progress")
         await owner.page.get_by_role("img", name="0 of 8 ratings").wait_for()
         await bot.rated(8)
-        await bot.start_training()
+        bot.fake.set(train="steps", hold=3)
+        await bot.command("train")
         await owner.sees("A training goes on")
+        live = owner.page.locator("#live")
+        await live.get_by_text("learning, 50%, 30 s left").wait_for()
+        assert await live.get_by_role("progressbar").get_attribute("value") == "0.5"
+        await live.get_by_role("img", name="The loss, step by step").wait_for()
+        await live.get_by_text("Loss 0.25 at step 0, 0.25 at step 3. It need not fall.").wait_for()
+        drawn = await live.locator(".curve polyline").get_attribute("points")
+        assert len(drawn.split()) == 4, "a point for each step"
+        falls = """async () => (await import("/files/chart.js")).curve([[1, 2], [2, 1], [5, 0]])
+            .querySelector("polyline").getAttribute("points")"""
+        assert await owner.page.evaluate(falls) == "5,5 62.5,28 235,51", "less is lower"
+        assert not await owner.scrolls_sideways()
         await press(owner, "Pause")
         await owner.sees("Training is paused")
         await owner.page.locator(

@@ -13,7 +13,7 @@ from goodbot.api.events import UserRef
 from goodbot.api.overview import Overview
 from goodbot.base.errors import UsageError
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot, open_bot, until
 
 SHORTER = {
     "feature": "length",
@@ -113,6 +113,25 @@ async def test_why_a_training_failed_is_for_owners(tmp_path: Path) -> None:
         for user in ("rater", "talker"):
             found = await seen(bot, user)
             assert "no better" not in found.next
+
+
+async def test_the_loss_of_each_step_is_told_while_it_trains(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="steps", hold=3)
+        await bot.command("train")
+        await until(lambda: (bot.app.trainer.progress or {}).get("step") == 3)
+        now = (await seen(bot, "rater")).training
+        assert now is not None
+        assert list(now.curve) == [(step, 0.25) for step in range(4)]
+        bot.fake.set(hold=5)
+        await until(lambda: (bot.app.trainer.progress or {}).get("step") == 5)
+        now = (await seen(bot)).training
+        assert now is not None
+        assert now.curve[-1] == (5, 0.25)
+        bot.fake.set(hold=None)
+        await until(lambda: not bot.app.scheduler.training)
+        assert (await seen(bot)).training is None
 
 
 async def test_a_training_is_seen_while_it_goes_on_and_while_it_is_paused(tmp_path: Path) -> None:

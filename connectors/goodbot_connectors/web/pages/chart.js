@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small pictures of figures, as SVG: a ring, and shares with their bands.
+// Small pictures of figures, as SVG: a ring, shares with their bands, and how a loss goes.
 
 import { el } from "/files/dom.js";
 import { figure, locale, say } from "/files/texts.js";
@@ -23,6 +23,26 @@ export function ring(have, need) {
     filled ? circle("ring-done", { "stroke-dasharray": `${filled} ${around}`, transform: "rotate(-90 64 64)" }) : "",
     shape("text", { class: "ring-have", x: 64, y: 68 }, figure(have)),
     shape("text", { class: "ring-need", x: 64, y: 88 }, say("page_ring_of", { need })));
+}
+
+const CURVE = { wide: 240, high: 56, edge: 5 };
+
+// The loss of a training's steps, `[step, loss]` each, from the left edge to the right one.
+export function curve(points) {
+  const { wide, high, edge } = CURVE;
+  const [steps, losses] = [0, 1].map((n) => points.map((point) => point[n]));
+  const [least, most] = [Math.min(...losses), Math.max(...losses)];
+  const x = (step) => edge + (wide - 2 * edge) * ((step - steps[0]) / (steps.at(-1) - steps[0] || 1));
+  const y = (loss) => high - edge - (high - 2 * edge) * (most > least ? (loss - least) / (most - least) : 0.5);
+  return shape("svg", { class: "chart curve", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": say("page_curve") },
+    shape("polyline", { class: "chart-line", points: points.map(([step, loss]) => `${x(step)},${y(loss)}`).join(" ") }),
+    shape("circle", { class: "chart-point", cx: x(steps.at(-1)), cy: y(losses.at(-1)), r: 3.5 }));
+}
+
+// The same in figures.
+export function curveTold(points) {
+  const [[begin, first], [end, last]] = [points[0], points.at(-1)];
+  return say("page_curve_told", { first, begin, last, end });
 }
 
 const HIGH = 200;

@@ -2,7 +2,7 @@
 // How far learning is. What is shown is what goodbot tells this person; each button is a command of theirs.
 
 import { get } from "/files/api.js";
-import { percent, ring, shares, sharesTable } from "/files/chart.js";
+import { curve, curveTold, percent, ring, shares, sharesTable } from "/files/chart.js";
 import { el, find } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
@@ -39,11 +39,12 @@ class Progress extends Page {
     find("#live").hidden = !training;
     find("#round .waiting")?.remove(); // of a training that has begun no more is told here
     if (training) {
-      const { doing, step, steps, left } = training;
+      const { doing, step, steps, left, curve: points } = training;
       const share = steps ? percent(step / steps) : "";
       find("#live-words").textContent = listed(doing, share, left);
       if (steps) find("#done").value = step / steps;
       else find("#done").removeAttribute("value");
+      find("#curve").replaceChildren(...(points.length > 1 ? [curve(points), el("p", { class: "count" }, curveTold(points))] : []));
     }
     const enough = ratings >= needed;
     primary(find("#train"), enough);

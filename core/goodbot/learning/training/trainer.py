@@ -24,6 +24,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import attempts, batch, dry_run, opening, starting_over
 from goodbot.learning.training.attempts import Attempts
+from goodbot.learning.training.curve import LossCurve
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
@@ -65,6 +66,7 @@ class Trainer:
         self.ending = STOPPED
         """With which reason cancelling `run` ends the run; empty: it waits, to go on later."""
         self.progress: Mapping[str, Any] | None = None
+        self.curve = LossCurve()
 
     async def run(
         self, cause: Sequence[Reason], *, at_least: int = 1, replay: bool = False, background: bool = False
@@ -288,6 +290,7 @@ class Trainer:
             self._gate = event
         elif event["event"] == "progress":
             self._moves(event)
+            self.curve.add(run, event)
             await self._plugins.on_training_progress(run, event)
         else:
             if event["event"] == "checkpoint":
