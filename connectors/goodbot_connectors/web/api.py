@@ -3,7 +3,7 @@
 
 | path | |
 |---|---|
-| `POST /api/login` | a one-time code for a session: `{"code": "…"}` |
+| `POST /api/login` | a one-time code for a session: `{"code": "…"}`; who it is, and their `home` |
 | `POST /api/logout` | ends this browser's session |
 | `GET /api/me` | who is signed in, what they may do and type, conversations, our clock, how far `live` is |
 | `GET /api/conversation?id=` | its entries, and up to which frame of the live line they go |
@@ -136,7 +136,8 @@ class WebApi:
         before = guard.cookie(request)
         id_ = await self._sessions.begin(user, instead=before)
         self._live.close(session=name(before))
-        response = guard.answer({"user": user})
+        home = "/progress" if self._host.may_rate(normalize.user_ref(user)) else "/"
+        response = guard.answer({"user": user, "home": home})
         response.set_cookie(
             guard.cookie_name(request),
             id_,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from goodbot.api.events import RatingEvent
 from goodbot.testing.connector_base import eventually
@@ -62,10 +63,9 @@ class Person:
             self.troubles.append(message.text)
 
     async def sign_in(self, link: str) -> None:
-        """Open a one-time link, press the button, and wait for the chat."""
+        """Open a one-time link, press the button, and wait for the page on which this person lands."""
         await self.open(link)
         await self.page.get_by_role("button", name="Sign in").click()
-        await self.page.wait_for_url("**/")
         await self.page.locator("#sign-out").wait_for()
 
     async def come_back(self, bot: Scripted, user: str) -> None:
@@ -88,7 +88,9 @@ class Person:
         await nav.get_by_role("link").first.wait_for()
         if not await link.is_visible():
             await nav.get_by_role("button", name="More pages").click()
+        path = await link.get_attribute("href")
         await link.click()
+        await self.page.wait_for_url(lambda url: urlsplit(url).path == path)
 
     async def ask(self, text: str) -> Any:
         """Type a question and wait for the whole answer; its article."""

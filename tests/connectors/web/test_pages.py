@@ -17,11 +17,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_a_link_signs_in_once_and_leaves_the_address_bar(chromium: Any, bot: Scripted) -> None:
     link = bot.link("ada")
+    bot.talkers = {"bob"}
     async with person(chromium) as ada:
         await ada.open(link)
         assert ada.page.url == f"{bot.address}/login"
         await ada.page.keyboard.press("Enter")  # the button has the focus
         await ada.page.locator("#sign-out").wait_for()
+        assert ada.page.url == f"{bot.address}/progress", "who rates looks at that first"
         assert await ada.page.locator("#user").inner_text() == "ada"
         [cookie] = await ada.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
@@ -33,6 +35,7 @@ async def test_a_link_signs_in_once_and_leaves_the_address_bar(chromium: Any, bo
         await bob.page.get_by_label("The link, or its code").fill(bot.link("bob"))
         await bob.page.keyboard.press("Enter")
         await bob.page.locator("#sign-out").wait_for()
+        assert bob.page.url == f"{bot.address}/", "who only talks comes to talk"
 
 
 async def test_a_file_is_refused_with_a_reason_wherever_it_is_dropped(ada: Person, bot: Scripted) -> None:

@@ -118,7 +118,6 @@ async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
         await owner.sign_in(await link(bot))
-        await press(owner, "Progress")
         await owner.sees("Nothing is trained yet: the base model answers.")
         await owner.sees("No answer is rated yet.")
         bot.fake.set(learnt=[SHORTER])
@@ -152,7 +151,6 @@ async def test_figures_that_are_old_are_said_to_be(
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
         await owner.sign_in(await link(bot))
-        await press(owner, "Progress")
         await owner.sees("No answer is rated yet.")
         await bot.rated(1)
         await owner.page.reload()
@@ -175,7 +173,6 @@ async def test_a_training_is_watched_paused_and_cancelled(
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=NARROW) as owner:
         await owner.sign_in(await link(bot))
-        await press(owner, "Progress")
         await owner.page.get_by_role("img", name="0 of 8 ratings").wait_for()
         await bot.rated(8)
         bot.fake.set(train="steps", hold=3)
@@ -214,7 +211,6 @@ async def test_a_rater_is_shown_no_button_that_would_be_refused(
         found = re.search(r"http://\S+", await bot.command("web", user="rater"))
         assert found is not None
         await rater.sign_in(found[0])
-        await rater.go_to("Progress")
         await rater.sees(TOLD)
         shown = rater.page.locator("main").get_by_role("button").locator("visible=true")
         assert await shown.all_inner_texts() == ["Why?"]

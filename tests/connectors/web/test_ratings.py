@@ -200,6 +200,8 @@ async def test_behind_a_slash_the_chat_leads_to_the_pages_of_a_person(
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await owner.sign_in(await link(bot))
+        await owner.go_to("Chat")
+        await owner.page.locator("#sign-out").wait_for()  # else the page does not listen yet
         field = owner.page.get_by_label("Message", exact=True)
         await field.fill("/rat")
         await owner.page.get_by_role("option", name="To the page “Rated answers”").wait_for()

@@ -91,6 +91,7 @@ async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard(
         await grown(bot)
         await owner.sign_in(await link(bot))
         await press(owner, "Versions")
+        await owner.page.wait_for_url("**/versions")
         await owner.sees("v3 answers now.")
         assert await tree(owner) == [
             "Training on v3 Refused",

@@ -54,6 +54,7 @@ async def test_an_owner_talks_and_rates_and_finds_all_of_it_after_a_restart(
     async with person(chromium) as owner:
         async with goodbot(tmp_path, unused_tcp_port) as bot:
             await owner.sign_in(await link(bot))
+            await owner.go_to("Chat")
             answer = await owner.ask("What is 2 + 2?")
             await owner.key("g")
             await owner.sees("Good. 1 of 8 ratings (7 to go).")
@@ -129,6 +130,7 @@ async def test_a_rater_from_a_chat_rates_what_was_said_elsewhere(
 async def test_a_command_and_its_confirmation(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
         await owner.sign_in(await link(bot))
+        await owner.go_to("Chat")
         await owner.ask("Keep this?")
         field = owner.page.get_by_label("Message", exact=True)
         await field.fill("/rl status")

@@ -37,8 +37,8 @@ form.addEventListener("submit", async (event) => {
   submit.disabled = true;
   problem.textContent = "";
   try {
-    await persistently(() => post("/api/login", { code }), (passing) => { problem.textContent = passing.message; });
-    location.replace("/");
+    const { home } = await persistently(() => post("/api/login", { code }), (passing) => { problem.textContent = passing.message; });
+    location.replace(home);
   } catch (error) {
     problem.textContent = error.message;
     find("#paste").hidden = false;
