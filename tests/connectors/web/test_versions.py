@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import goodbot_connectors.web
 import pytest
+from goodbot.api.learnt import AnsweredTwice
+from goodbot.api.overview import LearntCard
+from goodbot.api.versions import VersionsCompared
 from goodbot.config import HttpConfig
 from goodbot_connectors.web.connector import WebConnector
 
 from tests.connectors.web.browsing import Person, person
 from tests.connectors.web.peer import Json
+from tests.connectors.web.scripted import Scripted
+from tests.connectors.web.test_axe import MADE
 from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
@@ -158,18 +164,23 @@ async def test_an_owner_chooses_blind_here_and_sees_how_the_versions_stand(
         assert not await owner.scrolls_sideways()
 
 
-async def test_words_that_differ_are_marked(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:
-    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
-        await owner.sign_in(await link(bot))
-        found = await owner.page.evaluate(
-            """async (two) => (await import("/files/differ.js")).marked(...two).map(
-              (parts) => parts.map((one) => (one.outerHTML || one)).join(""))""",
-            ["The cat sat  down.", "A cat sat on it."],
-        )
-        assert found == [
+async def test_words_that_differ_are_marked(ada: Person, bot: Scripted) -> None:
+    pair = AnsweredTwice(prompt="Who?", before="The cat sat  down.", after="A cat sat on it.")
+    compared = VersionsCompared(first=1, second=3, told=["v3 comes from v1."], pairs=[pair])
+    bot.made = replace(MADE, compared=compared)
+    bot.seen = replace(bot.seen, lesson=LearntCard(version=3, told="It has.", pairs=[pair]))
+    for path in ("/versions", "/progress"):
+        await ada.page.goto(f"{bot.address}{path}")
+        await ada.page.locator(".pair mark").first.wait_for()
+        shown = await ada.page.locator(".pair dd").evaluate_all("all => all.map((one) => one.innerHTML)")
+        assert shown == [
             "<mark>The</mark> cat sat  <mark>down.</mark>",
             "<mark>A</mark> cat sat <mark>on it.</mark>",
         ]
+        drawn = await ada.page.locator(".pair mark").first.evaluate(
+            "one => getComputedStyle(one).textDecoration"
+        )
+        assert "underline" in drawn, path
 
 
 async def test_a_rater_finds_no_way_here_and_nothing_when_they_come(

@@ -2,8 +2,16 @@
 // Two texts with the words marked that the other one does not have at that place.
 
 import { el } from "/files/dom.js";
+import { say } from "/files/texts.js";
 
 const MOST = 1_000_000; // pairs of words that are looked at: longer texts are shown without marks
+
+// A question and how two answered it, under their names.
+export function pairOf({ prompt, before, after }, names) {
+  const texts = marked(before || say("page_empty"), after || say("page_empty"));
+  return el("article", { class: "pair" }, el("h3", {}, prompt),
+    el("dl", {}, ...texts.map((parts, n) => el("div", {}, el("dt", { class: "label" }, names[n]), el("dd", { class: "words plain" }, ...parts)))));
+}
 
 // What each of the two shows: lists of strings and marks.
 export function marked(one, other) {

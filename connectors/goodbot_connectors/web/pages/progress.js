@@ -3,6 +3,7 @@
 
 import { get } from "/files/api.js";
 import { curve, curveTold, percent, ring, shares, sharesTable } from "/files/chart.js";
+import { pairOf } from "/files/differ.js";
 import { el, find } from "/files/dom.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
@@ -61,7 +62,7 @@ class Progress extends Page {
       version ? el("p", { class: "meta" }, el("span", { class: "badge" }, say("page_version_badge", { version: String(version) })), pinned ? say("page_kept_version") : "") : "",
       el("p", {}, told),
       version ? "" : el("p", { class: "count" }, say("page_learnt_later")),
-      ...pairs.map(pairOf));
+      ...pairs.map((pair) => pairOf(pair, [say("page_before"), say("page_now")])));
     this.#offer("keep", "adapters", version && !pinned);
     this.#offer("let-go", "adapters", pinned);
     this.#offer("back", "rollback", version);
@@ -86,11 +87,6 @@ class Progress extends Page {
   #offer(id, command, when) {
     find(`#${id}`).hidden = !(when && this.may.has(command));
   }
-}
-
-function pairOf({ prompt, before, after }) {
-  const answer = (label, text) => el("div", {}, el("dt", { class: "label" }, label), el("dd", { class: "words plain" }, text || say("page_empty")));
-  return el("article", { class: "pair" }, el("h3", {}, prompt), el("dl", {}, answer(say("page_before"), before), answer(say("page_now"), after)));
 }
 
 // The one button that most people want next stands out.

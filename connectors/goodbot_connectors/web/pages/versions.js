@@ -3,7 +3,7 @@
 
 import { get } from "/files/api.js";
 import { day, percent, versionName } from "/files/chart.js";
-import { marked } from "/files/differ.js";
+import { pairOf } from "/files/differ.js";
 import { button, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { markdown } from "/files/markdown.js";
@@ -183,12 +183,6 @@ function placeFor(one) {
   return el("li", { id: idOf(one), class: "node" },
     el("details", { open: one.state === "answers" }, el("summary", {}, el("span", { class: "head" })),
       el("div", { class: "more" }), el("div", { class: "told", role: "status", tabindex: "-1" })));
-}
-
-function pairOf({ prompt, before, after }, names) {
-  const texts = marked(before || say("page_empty"), after || say("page_empty"));
-  return el("article", { class: "pair" }, el("h3", {}, prompt),
-    el("dl", {}, ...texts.map((parts, n) => el("div", {}, el("dt", { class: "label" }, names[n]), el("dd", { class: "words plain" }, ...parts)))));
 }
 
 new Versions().start();
