@@ -25,6 +25,7 @@ FLAGS = (
 )
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
+NARROW = {"width": 390, "height": 844}
 GIVES = """(at, [how, ...parts]) => {
   const data = new DataTransfer();
   if (parts.includes("file")) data.items.add(new File(["words"], "notes.txt", { type: "text/plain" }));
@@ -118,6 +119,50 @@ class Person:
 
     async def scrolls_sideways(self) -> bool:
         return await self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def _named(name: str) -> str:
+    return f'a:text-is("{name}"), summary:text-is("{name}"), button:enabled:text-is("{name}")'
+
+
+async def press(somebody: Person, name: str) -> None:
+    """Go to a button or link with the Tab key alone, as often as need be, and press it."""
+    await somebody.page.locator(_named(name)).locator("visible=true").first.wait_for()
+    for _ in range(60):
+        await somebody.page.keyboard.press("Tab")
+        if await somebody.page.evaluate("document.activeElement.textContent") == name:
+            await somebody.page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"no key leads to {name!r}")
+
+
+async def tap(somebody: Person, name: str) -> None:
+    """Touch a button or link."""
+    await somebody.page.locator(_named(name)).locator("visible=true").first.tap()
+
+
+async def focus(somebody: Person, selector: str) -> None:
+    """Go there with the Tab key alone."""
+    await somebody.page.locator(selector).first.wait_for()
+    for _ in range(80):
+        if await somebody.page.evaluate("(there) => document.activeElement.matches(there)", selector):
+            return
+        await somebody.page.keyboard.press("Tab")
+    raise AssertionError(f"no key leads to {selector!r}")
+
+
+async def opens(somebody: Person, selector: str) -> None:
+    """Go there with the Tab key alone, and press Enter."""
+    await focus(somebody, selector)
+    await somebody.page.keyboard.press("Enter")
+
+
+async def types(somebody: Person, selector: str, words: str) -> None:
+    """Go to a field with the Tab key alone, and put these words in the place of those there."""
+    await focus(somebody, selector)
+    await somebody.page.keyboard.press("Control+A")
+    await somebody.page.keyboard.press("Delete")
+    await somebody.page.keyboard.type(words)
 
 
 def pressed(article: Any, name: str) -> Any:

@@ -10,8 +10,7 @@ from typing import Any
 import aiosqlite
 import pytest
 
-from tests.connectors.web.browsing import person
-from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.browsing import NARROW, focus, opens, person, press, types
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
@@ -64,19 +63,17 @@ async def test_an_owner_finds_an_entry_and_sees_what_was_changed_by_keyboard(
             "Stop trainings for now",
             "Let somebody in",
         ]
-        await owner.page.locator("[name=result]").focus()
+        await focus(owner, "[name=result]")
         await owner.page.keyboard.press("r")
         await owner.sees("1 entry")
         assert "result=refused" in owner.page.url
         await owner.page.reload()
         await owner.sees("1 entry")
-        await owner.page.locator(".act summary").focus()
-        await owner.page.keyboard.press("Enter")
+        await opens(owner, ".act summary")
         await owner.sees("not on the allowlist")
-        await owner.page.locator("[name=result]").focus()
+        await focus(owner, "[name=result]")
         await owner.page.keyboard.press("a")
-        await owner.page.locator("[name=person]").focus()
-        await owner.page.keyboard.type("loopback:carl")
+        await types(owner, "[name=person]", "loopback:carl")
         await owner.sees("Let somebody in")
         await owner.sees("1 entry")
         assert await whats(owner.page) == ["Let somebody in"]

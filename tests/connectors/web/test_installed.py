@@ -14,9 +14,8 @@ import pytest
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.site import StaticFile, _file, _worker
 
-from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.browsing import NARROW, Person, person, press
 from tests.connectors.web.scripted import Scripted, waiting
-from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

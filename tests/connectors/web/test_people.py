@@ -13,8 +13,7 @@ from goodbot.api.commands import Grant
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import Person, person
-from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.browsing import NARROW, Person, focus, person, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot, rows
 from tests.core.commands.test_people_page import ask, user
@@ -64,16 +63,6 @@ async def test_an_owner_gets_everybody_over_the_wire_and_others_nothing(
             status, found = await wire(bot, unused_tcp_port, "owner", query)
             assert status == 400
             assert re.search(r'"error": ?"[A-Z][^"]+', found)
-
-
-async def focus(somebody: Person, selector: str) -> None:
-    """Go there with the Tab key alone."""
-    await somebody.page.locator(selector).first.wait_for()
-    for _ in range(80):
-        if await somebody.page.evaluate("(there) => document.activeElement.matches(there)", selector):
-            return
-        await somebody.page.keyboard.press("Tab")
-    raise AssertionError(f"no key leads to {selector!r}")
 
 
 async def line(somebody: Person, who: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.browsing import DESK, NARROW, person, press, tap
 from tests.connectors.web.peer import Browser, Json
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
@@ -22,7 +22,6 @@ from tests.core.commands.test_overview import SHORTER, TOLD
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NARROW = {"width": 390, "height": 844}
 PARTS = {"answers", "ratings", "needed", "next", "paused", "begun", "training", "lesson", "versions"}
 SAID = "who-is-asking-for-a-secret"
 
@@ -100,23 +99,16 @@ async def test_who_is_not_signed_in_gets_nothing(tmp_path: Path, unused_tcp_port
         assert response.status == 401
 
 
-async def press(somebody: Person, name: str) -> None:
-    """Go to a button or link with the Tab key alone, as often as need be, and press it."""
-    there = f'a:text-is("{name}"), summary:text-is("{name}"), button:enabled:text-is("{name}")'
-    await somebody.page.locator(there).locator("visible=true").first.wait_for()
-    for _ in range(60):
-        await somebody.page.keyboard.press("Tab")
-        if await somebody.page.evaluate("document.activeElement.textContent") == name:
-            await somebody.page.keyboard.press("Enter")
-            return
-    raise AssertionError(f"no key leads to {name!r}")
-
-
-@pytest.mark.parametrize("viewport", [NARROW, {"width": 1280, "height": 800}], ids=["phone", "desk"])
-async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
-    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any
+@pytest.mark.parametrize(
+    ("viewport", "act"), [(NARROW, press), (DESK, press), (NARROW, tap)], ids=["phone", "desk", "touch"]
+)
+async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard_and_by_touch(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any, act: Any
 ) -> None:
-    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
+    async with (
+        goodbot(tmp_path, unused_tcp_port) as bot,
+        person(chromium, viewport=viewport, has_touch=act is tap) as owner,
+    ):
         await owner.sign_in(await link(bot))
         await owner.sees("Nothing is trained yet: the base model answers.")
         await owner.sees("No answer is rated yet.")
@@ -124,24 +116,24 @@ async def test_an_owner_trains_looks_keeps_and_takes_back_by_keyboard(
         await bot.rated(4)
         await owner.page.reload()
         await owner.page.get_by_role("img", name="4 of 8 ratings").wait_for()
-        await press(owner, "Train now")
+        await act(owner, "Train now")
         await owner.sees("4 ratings are few")
-        await press(owner, "Train anyway")
+        await act(owner, "Train anyway")
         await owner.sees(TOLD)
         await owner.sees("v1 answers now.")
         await owner.page.get_by_text("One moment").wait_for(state="detached")
         await owner.page.get_by_role("img", name="Liked share of the rated answers: base 50%").wait_for()
         async with owner.page.expect_request("**/api/do") as asked:
-            await press(owner, "Keep this version")
+            await act(owner, "Keep this version")
         assert "/rl adapters pin 1" in ((await asked.value).post_data or ""), "the version that is shown"
         await owner.sees("kept: no newer version answers")
-        await press(owner, "Let newer versions answer")
+        await act(owner, "Let newer versions answer")
         await owner.page.get_by_role("button", name="Keep this version").wait_for()
-        await press(owner, "Why?")
+        await act(owner, "Why?")
         await owner.sees("It learnt from")
-        await press(owner, "Take back")
+        await act(owner, "Take back")
         await owner.sees("This lets the base model answer in place of v1.")
-        await press(owner, "Yes, roll back")
+        await act(owner, "Yes, roll back")
         await owner.sees("The base model answers now.")
         assert not await owner.scrolls_sideways()
 

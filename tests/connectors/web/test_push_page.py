@@ -16,10 +16,9 @@ import pytest
 import pytest_asyncio
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import Person, person, until
+from tests.connectors.web.browsing import Person, person, press, until
 from tests.connectors.web.push_service import Keys
 from tests.connectors.web.scripted import Scripted
-from tests.connectors.web.test_progress import press
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

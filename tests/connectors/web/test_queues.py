@@ -13,10 +13,8 @@ import pytest
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.browsing import NARROW, Person, focus, person, press
 from tests.connectors.web.peer import Json
-from tests.connectors.web.test_people import focus
-from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot, rows

@@ -12,9 +12,8 @@ import aiohttp
 import pytest
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import person
+from tests.connectors.web.browsing import NARROW, focus, opens, person, press, types
 from tests.connectors.web.peer import Json
-from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
 from tests.core.test_topics import rated_topics
@@ -97,27 +96,25 @@ async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
         await press(owner, "Rated answers")
         await owner.sees("shared 2")
         assert (await lines(owner.page))[:2] == ["shared 2", "shared 1"]
-        await owner.page.locator("#text").focus()
-        await owner.page.keyboard.type("SHARED 1")
+        await types(owner, "#text", "SHARED 1")
         await owner.sees("1 answer")
         assert "text=SHARED+1" in owner.page.url
         await owner.page.reload()
         await owner.sees("1 answer")
-        await owner.page.locator(".tick input").focus()
+        await focus(owner, ".tick input")
         await owner.page.keyboard.press("Space")
         await press(owner, "Leave these out")
         await press(owner, "Yes, leave them out")
         await owner.sees("1 rating of 1 answer left out.")
         await owner.sees("Left out")
-        await owner.page.locator(".rated summary").focus()
-        await owner.page.keyboard.press("Enter")
+        await opens(owner, ".rated summary")
         await owner.sees("(left out)")
-        await owner.page.locator(".tick input").focus()
+        await focus(owner, ".tick input")
         await owner.page.keyboard.press("Space")
         await press(owner, "Count these again")
         await owner.sees("1 rating of 1 answer counts again.")
         await press(owner, "Save this search")
-        await owner.page.locator("#text").fill("")
+        await types(owner, "#text", "")
         await owner.sees("shared 2")
         await press(owner, "SHARED 1")
         await owner.sees("1 answer")
@@ -159,7 +156,7 @@ async def test_an_owner_looks_at_one_topic(chromium: Any, tmp_path: Path, unused
         await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
         await owner.sees("11 about tea please")
         choice = owner.page.locator("[name=topic]")
-        await choice.focus()
+        await focus(owner, "[name=topic]")
         await choice.locator("option").filter(has_text="code: 6 answers, 50 % bad").wait_for(state="attached")
         await owner.page.keyboard.press("ArrowDown")
         await owner.sees("6 answers")
@@ -183,14 +180,12 @@ async def test_an_owner_sees_what_one_answer_taught_and_a_rater_does_not(
         await owner.sign_in(await link(bot))
         await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
         line = owner.page.locator(f"[data-turn='{turn}']")
-        await line.locator("summary").first.focus()
-        await owner.page.keyboard.press("Enter")
+        await opens(owner, f"[data-turn='{turn}'] summary")
         await press(owner, "What it taught")
         await owner.sees("it learnt from this answer")
         assert await line.locator(".heat .up").count() == 1
         assert await line.locator(".heat .down").count() == 1
-        await owner.page.get_by_text("Figures").focus()
-        await owner.page.keyboard.press("Enter")
+        await opens(owner, ".heat summary")
         await owner.sees("2.72 times")
         assert not await owner.scrolls_sideways()
 

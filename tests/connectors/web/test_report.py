@@ -16,8 +16,7 @@ from goodbot.features.reports import plugin
 from goodbot.features.reward_model import plugin as reward_model_plugin
 from goodbot.learning import reward_model
 
-from tests.connectors.web.browsing import person
-from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.browsing import NARROW, person, press
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import link
 from tests.core.builders import Bot, open_bot, rows, until

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import Person, person
-from tests.connectors.web.test_progress import NARROW, press
+from tests.connectors.web.browsing import NARROW, Person, opens, person, press, types
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import goodbot, link
 
@@ -53,8 +52,7 @@ async def test_owners_get_and_change_it_over_the_wire_and_nobody_else_a_letter(
 
 async def begin(somebody: Person, name: str) -> None:
     """Open the field of a setting by keyboard."""
-    await somebody.page.get_by_role("button", name=f"Change {name}").focus()
-    await somebody.page.keyboard.press("Enter")
+    await opens(somebody, f'.setting:not([hidden]) [aria-label="Change {name}"]')
 
 
 async def gone(path: Path, name: str) -> bool:
@@ -62,7 +60,7 @@ async def gone(path: Path, name: str) -> bool:
 
 
 async def shown(somebody: Person, words: str) -> None:
-    await somebody.page.locator("[name=text]").fill(words)
+    await types(somebody, "[name=text]", words)
     await somebody.sees("1 setting")
 
 
@@ -75,12 +73,9 @@ async def test_an_owner_searches_changes_and_goes_back_by_keyboard(
         await press(owner, "More")
         await press(owner, "Settings")
         await owner.page.locator(".section").first.wait_for()
-        await owner.page.locator(".places summary").focus()
-        await owner.page.keyboard.press("Enter")
+        await opens(owner, ".places summary")
         await owner.sees("Connected.")
-        await owner.page.locator("[name=text]").focus()
-        await owner.page.keyboard.type("serving.language")
-        await owner.sees("1 setting")
+        await shown(owner, "serving.language")
         assert "text=serving.language" in owner.page.url
         await begin(owner, "language")
         await owner.page.keyboard.type("fr")

@@ -17,11 +17,10 @@ from goodbot.api.versions import VersionsCompared
 from goodbot.config import HttpConfig
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import Person, person
+from tests.connectors.web.browsing import DESK, NARROW, Person, focus, opens, person, press, tap, types
 from tests.connectors.web.peer import Json
 from tests.connectors.web.scripted import Scripted
 from tests.connectors.web.test_axe import MADE
-from tests.connectors.web.test_progress import NARROW, press
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
 from tests.core.commands.test_overview import SHORTER
@@ -89,14 +88,20 @@ async def tree(owner: Person) -> list[str]:
     return [" ".join(await one.locator("strong, .badge").all_inner_texts()) for one in heads]
 
 
-@pytest.mark.parametrize("viewport", [NARROW, {"width": 1280, "height": 800}], ids=["phone", "desk"])
-async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard(
-    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any
+@pytest.mark.parametrize(
+    ("viewport", "act"), [(NARROW, press), (DESK, press), (NARROW, tap)], ids=["phone", "desk", "touch"]
+)
+async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard_and_by_touch(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any, act: Any
 ) -> None:
-    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
+    touch = act is tap
+    async with (
+        goodbot(tmp_path, unused_tcp_port) as bot,
+        person(chromium, viewport=viewport, has_touch=touch) as owner,
+    ):
         await grown(bot)
         await owner.sign_in(await link(bot))
-        await press(owner, "Versions")
+        await act(owner, "Versions")
         await owner.page.wait_for_url("**/versions")
         await owner.sees("v3 answers now.")
         assert await tree(owner) == [
@@ -107,27 +112,36 @@ async def test_an_owner_looks_goes_back_keeps_and_compares_by_keyboard(
             "The base model Earlier",
         ]
         await owner.sees("v3 comes from v1.")
-        await owner.page.locator("#version-1 summary").focus()
-        await owner.page.keyboard.press("Enter")
-        await press(owner, "Keep v1")
+        if touch:
+            await owner.page.locator("#version-1 summary").tap()
+        else:
+            await opens(owner, "#version-1 summary")
+        await act(owner, "Keep v1")
         await owner.sees("v1 is pinned: its files stay.")
-        await press(owner, "Roll back to v1")
+        await act(owner, "Roll back to v1")
         await owner.sees("This lets v1 answer in place of v3.")
-        await press(owner, "Yes, roll back")
+        await act(owner, "Yes, roll back")
         await owner.sees("v1 answers now.")
         await owner.page.locator("#version-1 .badge.answers").wait_for()
         assert "v1 Answers now Kept" in await tree(owner)
         assert await owner.page.locator("#version-1 details[open]").count(), "what is open stays open"
         shown = await owner.page.locator("#tree button").all_inner_texts()
         assert not [name for name in shown if name.startswith("Roll back")], "v1 is kept"
-        await press(owner, "Let go of v1")
+        await act(owner, "Let go of v1")
         await owner.sees("v1 is no longer pinned.")
-        await owner.page.locator("#first").focus()
-        await owner.page.keyboard.type("v2")
+        if touch:
+            await owner.page.locator("#first").select_option("v2")
+        else:
+            await focus(owner, "#first")
+            await owner.page.keyboard.type("v2")
         await owner.sees("v3 does not come from v2: both come from v1.")
-        await owner.page.get_by_label("A question for both").focus()
-        await owner.page.keyboard.type("Who are you?")
-        await owner.page.keyboard.press("Enter")
+        if touch:
+            await owner.page.locator("#question").tap()
+            await owner.page.keyboard.type("Who are you?")
+            await tap(owner, "Ask both")
+        else:
+            await types(owner, "#question", "Who are you?")
+            await owner.page.keyboard.press("Enter")
         await owner.sees("v2 says: Who are you?")
         await owner.sees("v3 says: Who are you?")
         assert not await owner.scrolls_sideways()

@@ -18,7 +18,7 @@ from goodbot.daemon.control import execute
 from goodbot.store import feedback
 from goodbot.testing.connector_base import eventually
 
-from tests.connectors.web.browsing import person, pressed
+from tests.connectors.web.browsing import DESK, NARROW, person, press, pressed, tap
 from tests.core.builders import Bot, open_bot, rows
 from tests.training.zoo.dialects import CHATML
 
@@ -154,33 +154,42 @@ async def test_a_command_and_its_confirmation(chromium: Any, tmp_path: Path, unu
         assert "owner" not in str(left)
 
 
+@pytest.mark.parametrize(("viewport", "act"), [(DESK, press), (NARROW, tap)], ids=["keyboard", "touch"])
 async def test_notes_are_read_edited_switched_and_deleted(
-    chromium: Any, tmp_path: Path, unused_tcp_port: int
+    chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any, act: Any
 ) -> None:
     (tmp_path / "fake").mkdir()
     (tmp_path / "fake" / "tokenizer_config.json").write_text(json.dumps({"chat_template": CHATML}))
-    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium) as owner:
+    async with (
+        goodbot(tmp_path, unused_tcp_port) as bot,
+        person(chromium, viewport=viewport, has_touch=act is tap) as owner,
+    ):
         await owner.sign_in(await link(bot))
         await owner.go_to("Notes")
         await owner.sees("No notes")
         await owner.go_to("Chat")
-        answer = await owner.ask("What is love?")
+        await owner.page.locator("#sign-out").wait_for()
+        await owner.page.get_by_label("Message", exact=True).fill("What is love?")
+        await owner.page.get_by_role("button", name="Send").click()  # by touch, Enter makes a line
+        answer = owner.page.locator("article.bot").last
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Too long").click()
         await owner.page.locator("article.bot .chip.bad[aria-pressed=false]").wait_for()
         await owner.go_to("Notes")
         await owner.sees("Answer briefly, in fewer words.")
         await owner.sees("from 1 rating")
-        await owner.page.get_by_role("button", name="Edit").click()
-        await owner.page.get_by_label("The line in your words").fill("Two <b>words</b>, \u202eplease")
-        await owner.page.get_by_role("button", name="Save").click()
+        assert not await owner.scrolls_sideways()
+        await act(owner, "Edit")
+        await owner.page.keyboard.press("Control+A")  # the field has the focus
+        await owner.page.keyboard.insert_text("Two <b>words</b>, \u202eplease")
+        await act(owner, "Save")
         await owner.sees("Two b words /b , please")
         await owner.sees("in your words")
-        await owner.page.get_by_role("button", name="Switch off").click()
+        await act(owner, "Switch off")
         await owner.sees("off, in your words")
         assert await rows(bot.store, "SELECT text, used FROM notes") == [("Two b words /b , please", 0)]
-        await owner.page.get_by_role("button", name="Switch on").click()
+        await act(owner, "Switch on")
         await owner.page.get_by_role("button", name="Switch off").wait_for()
-        await owner.page.get_by_role("button", name="Delete").click()
+        await act(owner, "Delete")
         await owner.sees("No notes")
         assert await rows(bot.store, "SELECT * FROM notes") == []
