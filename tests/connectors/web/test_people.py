@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from goodbot.api.commands import Grant
 from goodbot.testing.connector_base import eventually
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import NARROW, Person, focus, person, press
+from tests.connectors.web.browsing import NARROW, Person, focus, opens, person, press, types
 from tests.connectors.web.test_whole import goodbot, link
-from tests.core.builders import Bot, rows
+from tests.core.builders import GRANTS, Bot, rows
 from tests.core.commands.test_people_page import ask, user
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -145,6 +147,32 @@ async def test_an_owner_leaves_out_what_somebody_rated_by_touch(
         assert not await owner.scrolls_sideways()
         await place.get_by_role("link", name="Their ratings").tap()
         await owner.sees("question 1")
+
+
+async def test_an_owner_finds_who_is_in_a_group_and_parts_their_own_account_by_keyboard(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    mods, me = replace(GRANTS, rater_groups=("mods",)), f"terminal:{os.geteuid()}"
+    async with (
+        goodbot(tmp_path, unused_tcp_port, grants=mods) as bot,
+        person(chromium, viewport=NARROW) as owner,
+    ):
+        bot.chat.groups = {"mods": {"grace"}}
+        assert await bot.app.groups.refresh("loopback")
+        await owner.sign_in(await link(bot))
+        await press(owner, "More")
+        await press(owner, "People")
+        await types(owner, "input[name=text]", "MODS")
+        await owner.sees("1 person")
+        place = await line(owner, "loopback:grace")
+        assert "mods" in await owner.page.locator(f"{place} .head").inner_text()
+        await types(owner, "input[name=text]", me)
+        await opens(owner, f"{await line(owner, f'web:{me}')} summary")
+        assert f"web:{me}" in str(await rows(bot.store, "SELECT * FROM links")), "since the signing in"
+        await press(owner, "Unlink this account")
+        await owner.sees("This account is a person of its own again.")
+        assert f"web:{me}" not in str(await rows(bot.store, "SELECT * FROM links"))
+        assert not await owner.scrolls_sideways()
 
 
 async def test_a_rater_sees_no_page_of_people(chromium: Any, tmp_path: Path, unused_tcp_port: int) -> None:

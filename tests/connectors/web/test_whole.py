@@ -26,9 +26,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @contextlib.asynccontextmanager
-async def goodbot(home: Path, port: int) -> AsyncIterator[Bot]:
+async def goodbot(home: Path, port: int, **options: Any) -> AsyncIterator[Bot]:
     sections = {"http": HttpConfig(port=port), "connectors": {"web": {}}}
-    async with open_bot(home, extra=(goodbot_connectors.web,), sections=sections, terminal=True) as bot:
+    given: dict[str, Any] = {
+        "extra": (goodbot_connectors.web,),
+        "sections": sections,
+        "terminal": True,
+        **options,
+    }
+    async with open_bot(home, **given) as bot:
         yield bot
 
 

@@ -107,7 +107,7 @@ async def received(bot: Bot, browser: Browser, turns: Sequence[str]) -> dict[str
     """Every letter that comes to somebody, by what was asked."""
     asked = (
         *("", "?text=sown&id=mine", f"?queue=1&first=0&second=1&turn={turns[0]}", "?person=x&role=owner"),
-        *(f"?rated=1&words=1&turns={','.join(turns)}", f"?unsure=1&left_out=1&turn={turns[1]}"),
+        *(f"?rated=1&words=1&turns={','.join(turns)}", f"?unsure=1&left_out=1&id=news&turn={turns[1]}"),
     )
     found = {"/api/live, heard": json.dumps(browser.frames, ensure_ascii=False)}
     for path in paths(bot):

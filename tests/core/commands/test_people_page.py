@@ -19,7 +19,7 @@ from goodbot.learning.rating_quality import agreement
 from goodbot.store import joining, people
 from goodbot.testing import connector_base
 
-from tests.core.builders import Bot, open_bot, rows
+from tests.core.builders import GRANTS, Bot, open_bot, rows
 
 
 def user(id_: str) -> UserRef:
@@ -206,6 +206,15 @@ async def test_what_somebody_rated_is_left_out_and_taken_in_again(tmp_path: Path
             )
         assert await bot.command("rollback", "person loopback:owner", user="rater") != ""
         assert (await seen(bot, "owner")).left_out == 0
+
+
+async def test_who_may_rate_by_a_group_is_found_by_its_name(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, grants=replace(GRANTS, rater_groups=("mods",))) as bot:
+        bot.chat.groups = {"mods": {"grace"}}
+        assert await bot.app.groups.refresh("loopback")
+        found = (await page(bot, text="MODS")).people
+        assert [(one.id, one.role, *one.groups) for one in found] == [("loopback:grace", "rater", "mods")]
+        assert [list(one.groups) for one in (await page(bot, text="owner")).people][:1] == [[]]
 
 
 async def test_a_rater_and_a_talker_get_nothing(tmp_path: Path) -> None:
