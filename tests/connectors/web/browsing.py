@@ -26,6 +26,11 @@ FLAGS = (
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 NARROW = {"width": 390, "height": 844}
+ZONE = "America/New_York"
+LONG_DAY = "2024-11-03"
+"""There it has 25 hours."""
+AROUND = (1_730_606_399.0, 1_730_606_400.0, 1_730_696_399.0, 1_730_696_400.0)
+"""Seconds since the epoch: the last of the day before, its own first and last, the first one after it."""
 GIVES = """(at, [how, ...parts]) => {
   const data = new DataTransfer();
   if (parts.includes("file")) data.items.add(new File(["words"], "notes.txt", { type: "text/plain" }));

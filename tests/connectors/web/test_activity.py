@@ -10,7 +10,7 @@ from typing import Any
 import aiosqlite
 import pytest
 
-from tests.connectors.web.browsing import NARROW, focus, opens, person, press, types
+from tests.connectors.web.browsing import AROUND, LONG_DAY, NARROW, ZONE, focus, opens, person, press, types
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
@@ -84,6 +84,32 @@ async def test_an_owner_finds_an_entry_and_sees_what_was_changed_by_keyboard(
         await owner.sees("entry 1 of 4 entries is not as it was written")
         await owner.page.locator(".act.broken").wait_for()
         assert not await owner.scrolls_sideways()
+
+
+async def test_a_day_is_whole_and_of_the_readers_own_clock(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, timezone_id=ZONE) as owner:
+        for number, at in enumerate(AROUND):
+            await bot.command("people", f"grant talker loopback:carl{number}")
+            await bot.store.write(
+                lambda db, at=at: db.execute(
+                    "UPDATE audit SET at = ? WHERE seq = (SELECT max(seq) FROM audit)", (at,)
+                )
+            )
+        await owner.sign_in(await link(bot))  # an entry of today
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/activity")
+        await owner.sees("5 entries")
+        await owner.page.locator("[name=from]").fill(LONG_DAY)
+        await owner.sees("4 entries")
+        await owner.page.locator("[name=to]").fill(LONG_DAY)
+        await owner.sees("2 entries")
+        shown = await owner.page.locator("#list").text_content() or ""
+        assert [number for number in range(4) if f"carl{number}" in shown] == [1, 2]
+        await owner.page.reload()
+        await owner.sees("2 entries")
+        await owner.page.locator("[name=from]").fill("")
+        await owner.sees("3 entries")
 
 
 async def test_an_owner_opens_an_entry_by_touch_on_a_phone(

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from goodbot_connectors.web.connector import WebConnector
 
-from tests.connectors.web.browsing import NARROW, focus, opens, person, press, types
+from tests.connectors.web.browsing import AROUND, LONG_DAY, NARROW, ZONE, focus, opens, person, press, types
 from tests.connectors.web.peer import Json
 from tests.connectors.web.test_whole import goodbot, link
 from tests.core.builders import Bot
@@ -119,6 +119,34 @@ async def test_an_owner_searches_leaves_out_and_takes_in_again_by_keyboard(
         await press(owner, "SHARED 1")
         await owner.sees("1 answer")
         assert not await owner.scrolls_sideways()
+
+
+async def test_a_day_is_whole_and_of_the_readers_own_clock(
+    chromium: Any, tmp_path: Path, unused_tcp_port: int
+) -> None:
+    async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, timezone_id=ZONE) as owner:
+        await bot.command("enable", channel="#team")
+        for number, at in enumerate(AROUND):
+            answer = await bot.say(f"shared {number}", channel="#team")
+            await bot.react(answer, "👎")
+            await bot.store.write(
+                lambda db, values=(at, answer.turn): db.execute(
+                    "UPDATE turns SET created_at = ? WHERE id = ?", values
+                )
+            )
+        await owner.sign_in(await link(bot))
+        await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
+        await owner.sees("4 answers")
+        await owner.page.locator("[name=from]").fill(LONG_DAY)
+        await owner.sees("3 answers")
+        await owner.page.locator("[name=to]").fill(LONG_DAY)
+        await owner.sees("2 answers")
+        assert await lines(owner.page) == ["shared 2", "shared 1"]
+        await owner.page.reload()
+        await owner.sees("2 answers")
+        await owner.page.locator("[name=from]").fill("")
+        await owner.sees("3 answers")
+        assert await lines(owner.page) == ["shared 2", "shared 1", "shared 0"]
 
 
 async def test_an_owner_rates_several_by_touch_on_a_phone(
