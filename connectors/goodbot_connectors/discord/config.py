@@ -18,7 +18,9 @@ class DiscordSettings:
     """
 
     good: tuple[str, ...] = ("👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌", "🙌")
+    """Reactions that call an answer good: emoji, or ids of custom ones."""
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "🤬", "🖕")
+    """Reactions that call it bad."""
     mark: str = "✅"
     """Our own reaction that says that a reaction was counted, for ten seconds; empty for none."""
     message_content: bool = False

@@ -29,7 +29,9 @@ class OpenClawSettings:
         "100",
         "like",
     )
+    """Reactions that call an answer good: emoji, or names as Slack has them."""
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "-1", "thumbsdown", "angry")
+    """Reactions that call it bad."""
     program: str = ""
     """The `openclaw` program, where it is not on PATH."""
     state_dir: str = ""

@@ -36,6 +36,7 @@ class SlackSettings:
         "ok_hand",
         "raised_hands",
     )
+    """Reactions that call an answer good, by Slack's names for them."""
     bad: tuple[str, ...] = (
         "-1",
         "hankey",
@@ -44,6 +45,7 @@ class SlackSettings:
         "face_with_symbols_on_mouth",
         "middle_finger",
     )
+    """Reactions that call it bad."""
     mode: str = "socket"
     """`socket`: goodbot connects to Slack. `http`: Slack's requests come to `port`, signed."""
     port: int = 3000

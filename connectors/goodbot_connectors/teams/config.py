@@ -41,7 +41,9 @@ class TeamsSettings:
         "1f4af_hundredpoints",
         "1f44c_okhand",
     )
+    """Reactions that call an answer good, by Teams's names for them."""
     bad: tuple[str, ...] = ("angry", "dislike", "1f44e_thumbsdown", "1f4a9_pileofpoo", "1f92e_facevomiting")
+    """Reactions that call it bad."""
     feedback: str = DEFAULT
     """The form behind 👍 and 👎: Teams's own (`default`), or ours with a better answer (`custom`)."""
     group_buttons: bool = False

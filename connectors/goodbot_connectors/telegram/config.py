@@ -20,7 +20,9 @@ class TelegramSettings:
     """
 
     good: tuple[str, ...] = ("👍", "❤", "❤\u200d🔥", "🔥", "👏", "🎉", "🤩", "😍", "🏆", "💯", "👌")
+    """Reactions that call an answer good: emoji of Telegram's standard set, or ids of custom ones."""
     bad: tuple[str, ...] = ("👎", "💩", "🤮", "😡", "🤬", "🖕")
+    """Reactions that call it bad."""
     mark: str = "👌"
     """Our own reaction that says "counted" in a group, for ten seconds; empty for none."""
     mode: str = POLLING
@@ -30,6 +32,7 @@ class TelegramSettings:
     webhook_host: str = "127.0.0.1"
     """Where we listen for what comes from there; the path is that of `webhook_url`."""
     webhook_port: int = 8787
+    """The port there."""
     api_base: str = ""
     """Where a Bot API server of your own listens, up to the token: `http://127.0.0.1:8081/bot`."""
     poll_timeout: int = 30

@@ -22,6 +22,7 @@ from goodbot.api.settings_page import Setting, SettingsSeen, SettingValue, Setti
 from goodbot.api.texts import commas, say
 from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
+from goodbot.base.suggest import TERMINAL
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.overview import in_private, reads
 from goodbot.commands.places import places
@@ -138,15 +139,25 @@ def _every(services: Services, *configs: Config) -> Iterator[Described]:
 
 
 def _described(services: Services, *configs: Config) -> Iterator[Described]:
+    judge = services.plugins.judges().get(configs[-1].judge.by)
+    within: dict[str, type[Any] | None] = {
+        "training": services.backend.settings,
+        "serving": services.spec.settings,
+        "judge": judge.settings if judge else None,
+    }
     for field in fields(Config):
         section = getattr(configs[0], field.name)
         if is_dataclass(section):
-            within = {"training": services.backend.settings, "serving": services.spec.settings}
             for one in described(field.name, type(section)):
                 if one.kind == "section" and (own := within.get(field.name)):
                     yield from described(one.key, own)
                 elif one.kind != "section":
                     yield one
+    yield from _plugged(services, *configs)
+
+
+def _plugged(services: Services, *configs: Config) -> Iterator[Described]:
+    """What plugins take: of those that the config has, and of those that it could have."""
     plugged = {
         "connectors": services.plugins.connectors(),
         "features": services.plugins.features(),
@@ -154,10 +165,12 @@ def _described(services: Services, *configs: Config) -> Iterator[Described]:
         "filters": services.plugins.filters(),
     }
     for section, specs in plugged.items():
-        for name in sorted({name for config in configs for name in getattr(config, section)}):
+        written = {name for config in configs for name in getattr(config, section)}
+        for name in sorted(written | ({*specs} - {TERMINAL})):  # that one is always there
             if section == "connectors":
                 yield from described(f"{section}.{name}", Grants)
-            if spec := specs.get(name):  # a section of a free name may hold anything
+            spec = specs.get(name)
+            if spec and is_dataclass(spec.settings):  # a section of a free name may hold anything
                 own = described(f"{section}.{name}", spec.settings)
                 yield from (one for one in own if one.kind != "section")
 
@@ -191,12 +204,13 @@ def _why_not(one: Described, value: SettingValue, *, secret: bool) -> str:
 
 
 def _in(config: Config, one: Described) -> Any:
-    """What a config says of a setting, or its default."""
+    """What a config says of a setting, or its default; nothing where its plugin is not switched on."""
     found: object = config
-    for name in one.key.split("."):
+    for depth, name in enumerate(one.key.split(".")):
+        switches = depth == 1 and isinstance(found, Mapping)
         found = _part(found, name)
         if found is None:
-            return one.default
+            return None if switches else one.default
     return found
 
 

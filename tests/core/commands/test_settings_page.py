@@ -6,27 +6,33 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import AsyncGenerator
-from dataclasses import asdict, fields, replace
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import goodbot_connectors.slack
+import goodbot_connectors.terminal
 import goodbot_connectors.web
 import pytest
 from goodbot import config
 from goodbot.api.events import UserRef
+from goodbot.api.plugins import PluginHost
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
 from goodbot.api.texts import say
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
 from goodbot.commands import settings_page
 from goodbot.config import HttpConfig
+from goodbot.config.described import described
 from goodbot.config.file import ConfigFile
+from goodbot.features.filters import plugin as filters
+from goodbot.features.judges import plugin as judges
 from goodbot.features.webhooks import plugin as webhooks
 from goodbot.store import Store, settings
 
 from tests.core.builders import Bot, open_bot, until
 
+PLUGGED = (goodbot_connectors.slack, goodbot_connectors.terminal, filters, judges)
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WRITTEN = """\
 # Our bot.
@@ -48,11 +54,11 @@ def user(id_: str) -> UserRef:
 
 
 @contextlib.asynccontextmanager
-async def configured(home: Path, text: str = WRITTEN) -> AsyncGenerator[Bot]:
+async def configured(home: Path, text: str = WRITTEN, extra: tuple[object, ...] = ()) -> AsyncGenerator[Bot]:
     """A bot whose file says the same as it was started with, as far as the tests go."""
     (home / "bot").mkdir(parents=True)
     (home / "bot/config.toml").write_text(text, "utf-8")
-    async with open_bot(home) as bot:
+    async with open_bot(home, extra=extra) as bot:
         yield bot
 
 
@@ -107,10 +113,8 @@ async def test_every_place_is_told_with_the_command_that_connects_it(
 async def test_every_setting_is_told_with_words_its_value_and_its_default(tmp_path: Path) -> None:
     async with configured(tmp_path) as bot:
         found = await seen(bot)
-        of_a_plugin = {each.key for each in found.settings if not each.told}
-        owned = {field.name for field in fields(config.Grants)}
-        assert not [key for key in of_a_plugin if key.count(".") == 1 or "sampling" in key]
-        assert not [key for key in of_a_plugin if key.rpartition(".")[2] in owned]
+        told = [each for each in found.settings if not each.key.startswith("training.settings.")]
+        assert not [each.key for each in told if not each.told], "those are the fake backend's"
         language = await one(bot, "serving.language")
         assert (language.value, language.default, language.kind, language.written) == (
             "de",
@@ -127,6 +131,54 @@ async def test_every_setting_is_told_with_words_its_value_and_its_default(tmp_pa
             "training.settings.preset",
             "training.settings.objective",
         }
+
+
+def test_every_key_of_every_plugin_of_ours_has_words() -> None:
+    host = PluginHost()
+    host.load_entry_points()
+    assert not [one for one in host.infos() if one.state == "failed"]
+    kinds: dict[str, Mapping[str, Any]] = {
+        "connectors": host.connectors(),
+        "features": host.features(),
+        "tracking": host.trackers(),
+        "filters": host.filters(),
+        "judge": host.judges(),
+        "serving": host.servers(),
+        "training": host.backends(),
+    }
+    found = [
+        one
+        for kind, specs in kinds.items()
+        for name, spec in specs.items()
+        for one in described(f"{kind}.{name}", spec.settings)
+    ]
+    assert {"connectors.telegram.webhook_port", "judge.model.votes", "filters.words.block"} <= {
+        one.key for one in found
+    }
+    assert not [one.key for one in found if not one.told]
+
+
+async def test_what_is_not_switched_on_is_told_too_as_not_set(tmp_path: Path) -> None:
+    text = '[judge]\nby = "model"\n[judge.settings]\nvotes = 5\n'
+    async with configured(tmp_path, text, PLUGGED) as bot:
+        found = {each.key: each for each in (await seen(bot)).settings}
+        for key, default in (
+            ("connectors.slack.port", 3000),
+            ("connectors.slack.owners", []),
+            ("filters.words.block", []),
+        ):
+            each = found[key]
+            assert (each.value, each.now, each.default, each.written) == (None, None, default, False)
+            assert each.why_not
+            assert each.told
+        votes, seconds = found["judge.settings.votes"], found["judge.settings.seconds"]
+        assert (votes.value, votes.now, votes.default, votes.written) == (5, 3, 3, True)
+        assert (seconds.value, seconds.written) == (60.0, False)
+        assert not [key for key in found if key.startswith("connectors.terminal.")]
+    async with configured(tmp_path / "on", WRITTEN, PLUGGED) as bot:
+        found = {each.key: each for each in (await seen(bot)).settings}
+        assert (found["connectors.slack.port"].value, found["connectors.slack.port"].now) == (3000, None)
+        assert not [key for key in found if key.startswith("judge.settings")], "no judge is named"
 
 
 async def test_one_is_changed_and_comments_and_order_stay_and_a_line_is_left(tmp_path: Path) -> None:
