@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import keyring
 import pytest
 from goodbot.api.plugins import PluginHost
 from goodbot.base import spawn
@@ -23,13 +22,14 @@ from goodbot.cli.backup.restore import prepared, swap
 from goodbot.config.lock import HomeLock
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.models import fetched
-from keyring.backend import KeyringBackend
 
+from tests import rings
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
 from tests.core.cli.service.manager import FakeManager
 from tests.core.store import killed
 from tests.core.store.golden import state_of_0_1_0
+from tests.rings import Ring
 from tests.support import patience, require
 
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
@@ -37,32 +37,10 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "f" * 40
 
 
-class Ring(KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 9
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.entries: dict[tuple[str, str], str] = {}
-
-    def get_password(self, service: str, username: str) -> str | None:
-        return self.entries.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.entries[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.entries[service, username]
-
-
 @pytest.fixture
 def ring() -> Iterator[Ring]:
-    before = keyring.get_keyring()
-    made = Ring()
-    keyring.set_keyring(made)
-    yield made
-    keyring.set_keyring(before)
+    with rings.used() as made:
+        yield made
 
 
 @pytest.fixture
