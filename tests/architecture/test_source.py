@@ -50,7 +50,7 @@ EXPRESSIONS = {
     "core/goodbot/features/filters/numbers.py": "all that would be learnt; one class a match",
     "core/goodbot/features/judges/rule.py": "results of tools, short lines; anchored at their start",
     "core/goodbot/features/reports/signs.py": "the model's answers; one bounded class a match",
-    "core/goodbot/base/topics.py": "questions and answers, 1000 characters of each; one class, bounded",
+    "core/goodbot/base/topics.py": "questions and answers, 1000 characters of each; one class a match",
     "core/goodbot/base/in_pieces.py": "by the patterns of redact, thoughts and endings, in pieces",
     "core/goodbot/base/redact.py": "all that is said; bounded repeats, or none to be entered half way",
     "core/goodbot/base/thoughts.py": "the model's answers and templates; anchored, or one class a repeat",

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot.base.topics import topics
+import pytest
+from goodbot.base.topics import holds, topics
 
 from tests.core.builders import Bot, open_bot
 from tests.core.commands.test_rated import questions, user
@@ -34,6 +36,54 @@ def test_they_are_what_the_questions_are_about_and_no_filling_word() -> None:
     assert topics(asked, told)["nudeln"] == held
     assert topics(asked, told) == topics(asked, told)
     assert topics([], []) == topics(["one"], ["one"]) == {}
+
+
+CHINESE = (
+    {"机器人": 0.3, "编程": 0.15, "天气": 0.1},
+    ("请告诉我关于{}的事", "{}是什么", "怎么学习{}呢", "我想知道{}吗", "你好，今天聊聊{}吧"),
+    ("好的，我们来看看{}，这很有用。", "{}是一个很大的话题。", "关于{}，可以这样说。"),
+)
+JAPANESE = (
+    {"プログラミング": 0.3, "天気予報": 0.15, "料理": 0.1},
+    ("{}について教えてください", "{}の作り方は何ですか", "おすすめの{}はありますか", "最近{}が気になります"),
+    ("{}についてお答えします。", "はい、{}は楽しいですね。良い質問です。", "最近は{}が人気です。"),
+)
+
+
+@pytest.mark.parametrize(("subjects", "asks", "says"), [CHINESE, JAPANESE], ids=["Chinese", "Japanese"])
+def test_they_are_found_where_no_spaces_stand_between_words(
+    subjects: dict[str, float], asks: Sequence[str], says: Sequence[str]
+) -> None:
+    drawn = random.Random(7)
+    asked: list[str] = []
+    told: list[str] = []
+    for _ in range(1000):
+        about = next((word for word, share in subjects.items() if drawn.random() < share), "")
+        asked.append(drawn.choice(asks).format(about))
+        told.append(drawn.choice(says).format(about if drawn.random() < 0.7 else ""))
+    found = topics(asked, told)
+    assert [*found] == [*subjects]
+    for word, numbers in found.items():
+        assert numbers == [number for number, text in enumerate(asked) if word in text]
+        assert all(holds(asked[number], word) for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "is_of_it"),
+    [
+        ("A cup of tea, please", "tea", True),
+        ("Be steady", "tea", False),
+        ("如何用Python编程", "python", True),
+        ("如何用Python编程", "编程", True),
+        ("如何用Python编程", "如用", False),
+        ("天気予報は？", "予報", True),
+        ("コーヒーの淹れ方", "コーヒー", True),
+        ("コーヒーの淹れ方", "りんご", False),
+        ("天" * 2000 + "気", "天気", False),
+    ],
+)
+def test_what_is_of_a_topic(text: str, word: str, is_of_it: bool) -> None:
+    assert holds(text, word) is is_of_it
 
 
 async def rated_topics(bot: Bot) -> None:

@@ -13,7 +13,7 @@ import aiosqlite
 
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
-from goodbot.base.topics import words
+from goodbot.base.topics import holds
 from goodbot.store import cipher, teaching
 from goodbot.store.query import fetch, first
 
@@ -78,7 +78,7 @@ def _folded(text: str | None) -> str | None:
 
 def _holds(text: str | None, word: str) -> bool:
     """SQL `holds_word(text, word)`: whether it is one of those by which topics are found."""
-    return text is not None and word in words(text)
+    return text is not None and holds(text, word)
 
 
 def _private(path: Path) -> None:
