@@ -33,6 +33,8 @@ class VersionSeen:
     pinned: bool = False
     usable: bool = False
     """Its files are there, and it may answer."""
+    export: str = ""
+    """What writes it for other programs, typed at the bot's machine; empty: it is not to be had."""
     liked: VersionRatings | None = None
 
 

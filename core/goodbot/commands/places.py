@@ -29,7 +29,7 @@ def places(services: Services, language: str) -> Sequence[PlaceSeen]:
             title=_begun(retold(spec.title, language)),
             connected=name in services.config.connectors,
             works=name in running and name not in wrong,
-            command=shlex.join([*_program(services.config), "connect", name, "--browser"]),
+            command=shlex.join([*program(services.config), "connect", name, "--browser"]),
         )
         for name, spec in services.plugins.connectors().items()
         if spec.setup and name != TERMINAL
@@ -41,8 +41,8 @@ def _begun(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _program(config: Config) -> list[str]:
-    """How this goodbot is called: another directory or file is named."""
+def program(config: Config) -> list[str]:
+    """How this goodbot is called at its machine: another directory or file is named."""
     home = [] if config.home == default_home() else ["--home", str(config.home)]
     usual = config.path is None or config.path == config.home / "config.toml"
     return ["goodbot", *home, *([] if usual else ["--config", str(config.path)])]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from goodbot.base.errors import UsageError
 from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call
 from goodbot.commands.overview import in_private, may, rated
+from goodbot.commands.places import program
 from goodbot.commands.why import what_changed
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted
@@ -51,6 +53,8 @@ class _Known:
     off: bool
     model: str
     language: str
+    program: Sequence[str]
+    """How goodbot is called at its machine."""
     made_of: Mapping[int, str]
     learnt: Mapping[int, str]
     refused: Mapping[int, tuple[int, tuple[Reason, ...], float]]
@@ -67,7 +71,8 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     call, registry = in_private(services, user, "adapters"), services.registry
     active, rows = await registry.active(), await registry.rows()
     pool = services.ab_test.pool
-    known = await services.store.read(lambda db: _read(db, pool, rows, active, user.language))
+    typed = program(services.config)
+    known = await services.store.read(lambda db: _read(db, pool, rows, active, typed, user.language))
     sums = await services.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
     closed = [one for one in sums if one.state not in comparisons.OPEN]
     liked = {one.version: one for one in await rated(call, active)}
@@ -84,7 +89,12 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
 
 
 async def _read(
-    db: aiosqlite.Connection, pool: Pool, rows: Sequence[AdapterRow], active: int, language: str
+    db: aiosqlite.Connection,
+    pool: Pool,
+    rows: Sequence[AdapterRow],
+    active: int,
+    typed: Sequence[str],
+    language: str,
 ) -> _Known:
     question = await comparisons.current(db, pool)
     asked = question.run if question else None
@@ -94,6 +104,7 @@ async def _read(
         off=bool(await settings.switch(db, "off")),
         model=pool.model,
         language=language,
+        program=typed,
         made_of={row.version: counted(await news.material(db, [row.run or 0]), language) for row in made},
         learnt={
             row.version: card(await shifts.of(db, row.run), language) for row in made if row.run != asked
@@ -113,6 +124,7 @@ def _seen(
         depth = lead.count("│")
         yield from _in_vain(row.version, depth, known)
         gone = row.erased_at is not None
+        usable = not (row.tainted or gone) and row.model == known.model
         state, told = _state(row, known, line)
         yield VersionSeen(
             version=row.version,
@@ -124,7 +136,8 @@ def _seen(
             made_of=known.made_of.get(row.version, ""),
             learnt=known.learnt.get(row.version, ""),
             pinned=row.pinned and not (row.tainted or gone),
-            usable=not (row.tainted or gone) and row.model == known.model,
+            usable=usable,
+            export=_export(row.version, known.program) if usable else "",
             liked=liked.get(row.version),
         )
     yield from _in_vain(BASE, 0, known)
@@ -137,6 +150,11 @@ def _seen(
         usable=True,
         liked=liked.get(BASE),
     )
+
+
+def _export(version: int, typed: Sequence[str]) -> str:
+    """A page only names it: no browser gets the weights, and who has an owner's is not at the machine."""
+    return shlex.join([*typed, "adapters", "export", str(version), "--out", f"goodbot-v{version}"])
 
 
 def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from goodbot.api.events import UserRef
 from goodbot.api.versions import Versions, VersionSeen
 from goodbot.base.errors import UsageError
+from goodbot.cli.parser import parse
 from goodbot.config import ServingConfig
 
 from tests.core.builders import Bot, open_bot
@@ -69,6 +71,20 @@ async def test_a_version_says_when_it_was_made_of_what_and_how_it_was_liked(tmp_
         assert told(german, 1).learnt.startswith("kürzer")
 
 
+async def test_what_exports_a_version_is_told_where_it_can_be_exported(tmp_path: Path) -> None:
+    home = tmp_path / "a b"
+    home.mkdir()
+    async with open_bot(home) as bot:
+        await trained(bot)
+        await trained(bot)
+        found = await seen(bot)
+        assert told(found, 0).export == "", "the base model is as it came"
+        command = f"goodbot --home {shlex.quote(str(home / 'bot'))} adapters export 2 --out goodbot-v2"
+        assert told(found, 2).export == command
+        parsed = parse(shlex.split(command)[1:])
+        assert (parsed.home, parsed.version, parsed.out) == (home / "bot", "2", Path("goodbot-v2"))
+
+
 async def test_what_was_rolled_back_stands_beside_the_line(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for _ in range(2):
@@ -106,6 +122,7 @@ async def test_a_version_on_what_is_taken_back_is_withdrawn_and_says_why(tmp_pat
         german = told(await seen(bot, language="de"), 1)
         assert "zählen nicht mehr" in german.told
         assert not told(found, 1).usable
+        assert told(found, 1).export == "", "what was taken back goes nowhere"
 
 
 async def test_one_that_waits_says_for_what_and_one_that_is_kept_holds_the_others(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 
 import { get } from "/files/api.js";
 import { day, percent, versionName } from "/files/chart.js";
-import { pairOf } from "/files/differ.js";
+import { copyButton } from "/files/copy.js";
+import { marked } from "/files/differ.js";
 import { button, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { markdown } from "/files/markdown.js";
@@ -70,12 +71,13 @@ class Versions extends Page {
       one.told ? el("span", { class: "why words" }, markdown(one.told)) : "");
     if (one.version === null) return;
     const now = seen.find(({ state }) => state === "answers");
+    const [exporting, command] = one.export ? exportOf(one) : ["", ""];
     find(".more", place).replaceChildren(
       seen.length === 1 ? el("p", {}, say("page_first_version")) : "",
       one.version ? el("p", {}, originOf(one)) : "",
       one.learnt ? el("p", {}, say("page_has_changed", { what: one.learnt })) : "",
       held && one.state === "answers" ? el("p", {}, say("page_you_keep")) : "",
-      el("div", { class: "row" }, ...this.#buttons(one, held, now)));
+      el("div", { class: "row" }, ...this.#buttons(one, held, now), exporting), command);
   }
 
   #buttons({ version, state, usable, pinned }, held, now) {
@@ -160,6 +162,18 @@ function lower(version) {
 function originOf({ parent, made_of: what }) {
   const name = lower(parent);
   return what ? say("page_comes_from_learnt", { name, what }) : say("page_comes_from", { name });
+}
+
+// The command that writes it for other programs, behind a button: it is typed at the bot's machine.
+function exportOf({ version, export: command }) {
+  const name = lower(version);
+  const place = el("div", { class: "command", hidden: true }, el("p", {}, say("page_export_how")), el("code", {}, command),
+    copyButton(() => command, { class: "chip small", "aria-label": say("page_copy_command", { place: name }) }));
+  const node = button(say("page_export_it", { name }), { class: "chip small", "aria-expanded": "false", onclick: () => {
+    place.hidden = !place.hidden;
+    node.setAttribute("aria-expanded", String(!place.hidden));
+  } });
+  return [node, place];
 }
 
 function date(seconds) {
