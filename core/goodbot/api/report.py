@@ -50,6 +50,9 @@ class ReportedAnswer:
     seconds: float | None = None
     """How long somebody waited for all of it; None: not known."""
 
+    filtered: str = ""
+    """Why a content filter has kept it out of training, as `email, word`; empty: none has."""
+
     @property
     def thumbs(self) -> dict[str, float]:
         """By rater, their thumb, or their stars where they gave no thumb: from -1 to 1."""

@@ -27,13 +27,16 @@ _STARS = (
     "(SELECT avg(coalesce(l.stars, l.value)) FROM labels l JOIN events e ON e.seq = l.event_seq"
     " WHERE l.turn = t.id AND (l.stars IS NOT NULL OR e.source = 'stars' OR e.source GLOB 'stars:*'))"
 )
+_FILTERED = (
+    "(SELECT s.reason FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model) AND s.kind = 'filter')"
+)
 # An answer that several of the runs have learnt from taught once: as the last of them had it.
 _ANSWERS = (
     f"SELECT t.seq, t.id, t.created_at, t.connector, t.channel, t.channel_kind,"  # noqa: S608
     f" iif({_OURS}, t.version, NULL), substr(coalesce({QUESTION}, ''), 1, {_SHOWN}),"
     f" substr(t.response, 1, {_SHOWN}), length(t.response),"
     f" (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id), {_STARS}, k.labels, k.weight,"
-    f" {review_queue.SEEN}, (SELECT seconds FROM waits w WHERE w.turn = t.id)"
+    f" {review_queue.SEEN}, (SELECT seconds FROM waits w WHERE w.turn = t.id), {_FILTERED}"
     " FROM turns t LEFT JOIN retries r ON r.turn = t.id LEFT JOIN run_items k ON k.turn = t.id"
     f" AND k.run = (SELECT max(i.run) FROM run_items i WHERE i.turn = t.id AND {_TAUGHT})"
     f" WHERE t.seq < :before AND t.scope = :scope AND t.response <> '' AND (({_OURS}) OR k.turn IS NOT NULL)"
@@ -67,7 +70,7 @@ async def page(
 
 def _answer(row: Row) -> ReportedAnswer:
     _, id_, at, connector, place, kind, version, question, answer, length, *more = row
-    said, stars, labels, weight, seen, seconds = more
+    said, stars, labels, weight, seen, seconds, filtered = more
     return ReportedAnswer(
         id=id_,
         at=at,
@@ -83,6 +86,7 @@ def _answer(row: Row) -> ReportedAnswer:
         taught=_parts(json.loads(labels), weight) if labels else None,
         readable=bool(seen),
         seconds=seconds,
+        filtered=filtered or "",
     )
 
 

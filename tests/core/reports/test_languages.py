@@ -53,6 +53,7 @@ def planted() -> list[ReportedAnswer]:
     made += [replace(one, id=f"c{one.id}") for one in answers(1, 300, change=contrarian)]
     made[3] = replace(made[3], answer="See www.example.com now")
     made[4] = replace(made[4], stars=4.5, seconds=2.5)
+    made[5] = replace(made[5], filtered="email, word")
     return [*made, *(replace(made[0], id=f"new{n}", ratings={}, taught=None) for n in range(20))]
 
 

@@ -15,6 +15,7 @@ from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSe
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import report
 from goodbot.commands.runner import DeniedError
+from goodbot.features.filters import plugin as filters
 from goodbot.features.reports import plugin
 from goodbot.store import reporting
 
@@ -102,6 +103,24 @@ async def test_a_private_chat_that_is_not_shared_is_only_its_own_persons_to_read
         await bot.say("theirs", user="rater")
         await asked(bot)
         assert {one.question: one.readable for one in SEEN} == {"mine": True, "theirs": False}
+
+
+async def test_what_a_filter_keeps_out_of_training_is_a_flag(tmp_path: Path) -> None:
+    sections = {"filters": {"words": {"block": ["blockhead"]}}}
+    async with open_bot(tmp_path, extra=(plugin, filters), sections=sections) as bot:
+        named = await bot.say("You BLOCKHEAD, who are you?")
+        await bot.react(named, "👎")
+        await bot.say("Blockheads nobody rates")
+        await bot.rated(8)
+        text, data = await asked(bot, "flags")
+        assert data["flags"]["rules"]["filtered"]["count"] == 0, "filters are asked when a training picks"
+        await bot.train()
+        text, data = await asked(bot, "flags")
+        assert data["flags"]["rules"]["filtered"] == {"count": 1, "answers": [named.turn]}
+        assert "Kept out of training by a filter, as for a blocked word: 1 answer" in text
+        await bot.rollback(f"answers {named.turn}")
+        text, data = await asked(bot, "flags")
+        assert data["flags"]["rules"]["filtered"]["count"] == 0, "it is left out for good"
 
 
 async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

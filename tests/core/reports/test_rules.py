@@ -102,6 +102,7 @@ def test_flags_list_the_newest_with_a_command() -> None:
     made[3] = replace(made[3], answer="See www.example.com now", id="web")
     made[5] = replace(made[5], length=90_000, id="long")
     made[9] = replace(made[9], answer="and so on and so forth " * 30, id="round")
+    made[7] = replace(made[7], filtered="word", id="blocked")
     made[11] = replace(made[11], answer="and so on and so forth " * 30, id="unrated", ratings={})
     text, data = told(Flags(), made)
     ids = {name: rule["answers"] for name, rule in data["rules"].items()}
@@ -109,8 +110,10 @@ def test_flags_list_the_newest_with_a_command() -> None:
         "repeats": ["round"],
         "other_script": ids["other_script"],
         "contact": ["web"],
+        "filtered": ["blocked"],
         "long": ids["long"],
     }
     assert ids["long"][0] == "long"
-    for id_ in ("web", "long", "round"):
+    assert "Kept out of training by a filter, as for a blocked word: 1 answer" in text
+    for id_ in ("web", "long", "round", "blocked"):
         assert f"`rollback answers {id_}" in text

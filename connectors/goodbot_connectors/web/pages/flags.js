@@ -9,9 +9,8 @@ import { say } from "/files/texts.js";
 const LONGEST = 4000;
 const BY_RULES = "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for. You see those that you may read.";
 const RULES = {
-  repeats: "Repeats itself", other_script: "In other letters than its question",
-  contact: "With a link, an e-mail address or a phone number that is not in the question", long: "Much longer than the others",
-  doubtful: "Rated otherwise than the reward model predicts", odd: "Unlike all other answers",
+  repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact", filtered: "page_rule_filtered",
+  long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
 };
 
 export class Flags {

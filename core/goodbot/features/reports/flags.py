@@ -28,6 +28,7 @@ _RULES = {
     "repeats": "page_rule_repeats",
     "other_script": "page_rule_script",
     "contact": "page_rule_contact",
+    "filtered": "page_rule_filtered",
     "long": "report_long",
 }
 """The keys of what each is called."""
@@ -55,6 +56,7 @@ class Flags(ReportPart):
                 ("repeats", signs.repeats(answer.answer)),
                 ("other_script", signs.other_script(answer.question, answer.answer)),
                 ("contact", signs.contact(answer.question, answer.answer)),
+                ("filtered", bool(answer.filtered)),
             ):
                 if wrong:
                     self._found(name, answer.id)
