@@ -53,6 +53,9 @@ class ReportedAnswer:
     filtered: str = ""
     """Why a content filter has kept it out of training, as `email, word`; empty: none has."""
 
+    judged: float | None = None
+    """What a judge has found of it while nobody has rated it, 1 or -1; None: nothing that counts."""
+
     @property
     def thumbs(self) -> dict[str, float]:
         """By rater, their thumb, or their stars where they gave no thumb: from -1 to 1."""

@@ -49,6 +49,8 @@ _CREDITED = (
 )
 _STANDS = f"j.value <> 0 AND t.rated = 0 AND NOT {_TAKEN_BACK.format('j')} AND {_CREDITED.format('')}"
 """SQL: a judgement `j` of an answer `t` counts: nobody has rated it, what it is credited with is so still."""
+FOUND = f"(SELECT j.value FROM judgements j WHERE j.turn = t.id AND j.credit_of IS NULL AND {_STANDS})"  # noqa: S608
+"""SQL: what a judge has found of an answer `t` that nobody rated, as 1 or -1; NULL: nothing that counts."""
 _SHOWN = f"(j.value = 0 AND NOT {_TAKEN_BACK.format('j')} OR {_STANDS})"
 """SQL: it is told as what a judge has said: it counts, or is neither good nor bad."""
 _SAME = "(n.connector, n.account, n.channel, n.thread, n.talker)"

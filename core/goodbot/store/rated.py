@@ -20,7 +20,16 @@ from goodbot.api.sentences import clause, ended, findings
 from goodbot.api.texts import explained, say
 from goodbot.api.turns import CHOICE
 from goodbot.base.topics import READ
-from goodbot.store import codec, feedback, people, quarantined, review_queue, rollback_window, selection
+from goodbot.store import (
+    codec,
+    feedback,
+    judgements,
+    people,
+    quarantined,
+    review_queue,
+    rollback_window,
+    selection,
+)
 from goodbot.store import words as words_said
 from goodbot.store.feedback import Remark
 from goodbot.store.prompts import QUESTION
@@ -112,7 +121,8 @@ async def page(
     if left_out:
         terms.append(_OUT)
     elif viewer.owner:
-        terms.append(f"(t.rated > 0 OR {_OUT})")
+        judged = f" OR {judgements.FOUND} < 0" if wanted.turns else ""  # a report names those, too
+        terms.append(f"(t.rated > 0 OR {_OUT}{judged})")
     else:
         terms.append(_MINE.format(f" AND {_SIGN}" if wanted.rating else ""))
     if words:

@@ -11,7 +11,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.report import ReportedAnswer
-from goodbot.store import codec, review_queue
+from goodbot.store import codec, judgements, review_queue
 from goodbot.store.prompts import QUESTION
 from goodbot.store.query import Row, fetch
 from goodbot.store.review_queue import Viewer
@@ -36,7 +36,8 @@ _ANSWERS = (
     f" iif({_OURS}, t.version, NULL), substr(coalesce({QUESTION}, ''), 1, {_SHOWN}),"
     f" substr(t.response, 1, {_SHOWN}), length(t.response),"
     f" (SELECT {OPINIONS} FROM labels l WHERE l.turn = t.id), {_STARS}, k.labels, k.weight,"
-    f" {review_queue.SEEN}, (SELECT seconds FROM waits w WHERE w.turn = t.id), {_FILTERED}"
+    f" {review_queue.SEEN}, (SELECT seconds FROM waits w WHERE w.turn = t.id),"
+    f" {_FILTERED}, {judgements.FOUND}"
     " FROM turns t LEFT JOIN retries r ON r.turn = t.id LEFT JOIN run_items k ON k.turn = t.id"
     f" AND k.run = (SELECT max(i.run) FROM run_items i WHERE i.turn = t.id AND {_TAUGHT})"
     f" WHERE t.seq < :before AND t.scope = :scope AND t.response <> '' AND (({_OURS}) OR k.turn IS NOT NULL)"
@@ -70,7 +71,7 @@ async def page(
 
 def _answer(row: Row) -> ReportedAnswer:
     _, id_, at, connector, place, kind, version, question, answer, length, *more = row
-    said, stars, labels, weight, seen, seconds, filtered = more
+    said, stars, labels, weight, seen, seconds, filtered, judged = more
     return ReportedAnswer(
         id=id_,
         at=at,
@@ -87,6 +88,7 @@ def _answer(row: Row) -> ReportedAnswer:
         readable=bool(seen),
         seconds=seconds,
         filtered=filtered or "",
+        judged=judged,
     )
 
 

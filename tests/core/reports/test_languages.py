@@ -54,6 +54,7 @@ def planted() -> list[ReportedAnswer]:
     made[3] = replace(made[3], answer="See www.example.com now")
     made[4] = replace(made[4], stars=4.5, seconds=2.5)
     made[5] = replace(made[5], filtered="email, word")
+    made[6] = replace(made[6], ratings={}, judged=-1.0)
     return [*made, *(replace(made[0], id=f"new{n}", ratings={}, taught=None) for n in range(20))]
 
 

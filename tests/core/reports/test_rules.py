@@ -104,16 +104,21 @@ def test_flags_list_the_newest_with_a_command() -> None:
     made[9] = replace(made[9], answer="and so on and so forth " * 30, id="round")
     made[7] = replace(made[7], filtered="word", id="blocked")
     made[11] = replace(made[11], answer="and so on and so forth " * 30, id="unrated", ratings={})
+    made[12] = replace(made[12], judged=-1.0, id="judged", ratings={})
+    made[13] = replace(made[13], judged=1.0, ratings={})
     text, data = told(Flags(), made)
+    assert data["rated"] == 297
     ids = {name: rule["answers"] for name, rule in data["rules"].items()}
     assert ids == {
         "repeats": ["round"],
         "other_script": ids["other_script"],
         "contact": ["web"],
         "filtered": ["blocked"],
+        "judged": ["judged"],
         "long": ids["long"],
     }
     assert ids["long"][0] == "long"
     assert "Kept out of training by a filter, as for a blocked word: 1 answer" in text
-    for id_ in ("web", "long", "round", "blocked"):
+    assert "Found bad by the judge, and rated by nobody: 1 answer" in text
+    for id_ in ("web", "long", "round", "blocked", "judged"):
         assert f"`rollback answers {id_}" in text

@@ -10,7 +10,7 @@ const LONGEST = 4000;
 const BY_RULES = "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for. You see those that you may read.";
 const RULES = {
   repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact", filtered: "page_rule_filtered",
-  long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
+  judged: "page_rule_judged", long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
 };
 
 export class Flags {

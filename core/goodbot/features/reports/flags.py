@@ -29,6 +29,7 @@ _RULES = {
     "other_script": "page_rule_script",
     "contact": "page_rule_contact",
     "filtered": "page_rule_filtered",
+    "judged": "page_rule_judged",
     "long": "report_long",
 }
 """The keys of what each is called."""
@@ -51,6 +52,8 @@ class Flags(ReportPart):
     def add(self, answers: Sequence[ReportedAnswer]) -> None:
         for answer in answers:
             if not answer.ratings:
+                if answer.judged is not None and answer.judged < 0:
+                    self._found("judged", answer.id)
                 continue
             for name, wrong in (
                 ("repeats", signs.repeats(answer.answer)),
