@@ -13,6 +13,7 @@ import fcntl
 import json
 import mmap
 import os
+import resource
 import signal
 import socket
 import struct
@@ -21,7 +22,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from goodbot.base.cage import places
 
@@ -31,6 +32,9 @@ MACHINE = ("cpuinfo", "meminfo", "stat", "filesystems", "mounts", "sys/vm/overco
 ITSELF = ("cgroup", "cmdline", "limits", "maps", "mountinfo", "oom_score_adj", "stat", "statm", "status")
 LINKS = "links.json"
 """In its model: what it is to leave, name → where that leads."""
+SPINS = "spins"
+"""In its model: it is to compute for ever."""
+LIMITS = ("AS", "CPU", "DATA", "FSIZE", "NOFILE")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -186,8 +190,17 @@ def leave(told: dict[str, Any], links: dict[str, str]) -> None:
     print(json.dumps(done), flush=True)
 
 
+def spin() -> NoReturn:
+    """Compute for ever, and speak: whoever says that it gets on is not taken for one that hangs."""
+    while True:
+        sum(range(1_000_000))
+        print(json.dumps({"event": "progress"}), flush=True)
+
+
 def main() -> None:
     told = json.loads(sys.stdin.readline())
+    if Path(told["model"], SPINS).exists():
+        spin()
     if (links := Path(told["model"], LINKS)).exists():
         return leave(told, json.loads(links.read_text()))
     ended: dict[str, str] = {}
@@ -201,6 +214,7 @@ def main() -> None:
         {
             "core": Path("/proc/self/limits").read_text().count("core file size        0 "),
             "privileges": "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(),
+            "limits": {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0] for name in LIMITS},
             "environ": sorted(os.environ),
             "ends": int(Path("/proc/self/oom_score_adj").read_text()),
             "ended": ended,

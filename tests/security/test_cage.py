@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import pickle
+import resource
 import shutil
 import struct
 import tempfile
@@ -21,7 +22,7 @@ import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
 from goodbot.api.server import AdapterFormat
 from goodbot.base import cage, spawn
-from goodbot.base.cage import places
+from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.inference.servers.sampler_process import SamplerProcess
@@ -97,6 +98,34 @@ async def converted(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(caught.value)
 
 
+def meant(what: str) -> dict[str, int]:
+    """The limits of a child that reads a model of two bytes. None of ours is lower than it was before."""
+    held, most, hour = 2, dict.fromkeys(burglar.LIMITS, resource.RLIM_INFINITY), 3600
+    most |= {"FSIZE": (4 << 30) + 4 * held, "NOFILE": 4096}
+    if what != "serve":
+        most["CPU"] = (7 * 24 * hour if what == "train" else 6 * hour) * (os.cpu_count() or 1)
+    if not places.has_gpu():
+        most["DATA"] = limits.memory() + held + (4 << 30)
+        most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
+    unlimited = resource.RLIM_INFINITY
+    for name, limit in most.items():
+        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        if limit == unlimited:
+            most[name] = soft
+        elif hard != unlimited:
+            most[name] = min(limit, hard)
+    return most
+
+
+async def test_who_computes_for_ever_is_ended_however_much_it_says(
+    house: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(worker_process, "_TRAINING_SECONDS", 1)
+    (house / "model" / burglar.SPINS).touch()
+    assert "computed for longer than it may" in await trained(house, "train")
+
+
 @pytest.mark.parametrize("what", ["train", "plan", "serve", "convert"])
 async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +150,7 @@ async def test_each_forbidden_thing_is_refused(
     assert others == {}, "it failed, and not because it was refused"
     assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
+    assert told["limits"] == meant(what)
     assert told["ends"] >= (250 if what == "serve" else 500), "who answers is ended last"
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,13 +56,20 @@ def test_what_we_are_told_to_show_a_mac_is_stronger_than_what_hides_it(tmp_path:
 def test_a_mac_without_a_sandbox_that_works_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "limit", list[str])  # of this very process, else
+    told = list[int | None]()
+
+    def limit(reads: Sequence[str], *, seconds: int | None) -> None:
+        """In place of the real one, which would limit this very process."""
+        told.append(seconds)
+
+    monkeypatch.setattr(limits, "limit", limit)
     for program in ("/nowhere/sandbox-exec", "/bin/false"):
         monkeypatch.setattr(macos, "_PROGRAM", program)
-        command = macos.enter({"reads": [], "writes": [], "hidden": []}, ["/usr/bin/true", "x"])
+        command = macos.enter({"reads": [], "writes": [], "hidden": [], "seconds": 9}, ["/usr/bin/true", "x"])
         assert command[:2] == [program, "-p"]
         assert command[3:] == ["/usr/bin/true", "x"]
         assert macos.missing() == ["sandbox-exec"]
+    assert told == [9, 9]
 
 
 async def test_doctor_says_that_a_mac_s_sandbox_does_not_work(

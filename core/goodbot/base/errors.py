@@ -112,7 +112,7 @@ class TrainingError(GoodbotError):
     """A training run failed.
 
     `kind` is one of nan, oom (it ran out), memory (refused before the start), disk (full), killed (SIGKILL),
-    died, silent, data, error.
+    died, silent, endless (it computed for longer than it may), data, error.
     """
 
     def __init__(self, message: str, *, kind: str = "error") -> None:

@@ -80,11 +80,10 @@ Running = subprocess.Popen[bytes]
 """A program of which only the process is known."""
 Done = subprocess.CompletedProcess[str]
 """A program that has ended: its `returncode`, `stdout` and `stderr`."""
-
-
 _SCRATCH = "goodbot-own-"
 _NOTHING = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
 """Never our own, which may be a terminal: who types there, and what it does, is no child's business."""
+SECONDS = 6 * 3600  # of one piece of work on foreign files, however large; only a training takes longer
 _sweeping: set[asyncio.Task[None]] = set()
 
 
@@ -98,6 +97,8 @@ class Cage:
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
     first: bool = False
     """Where memory runs out, the kernel ends it before the others."""
+    seconds: int | None = SECONDS
+    """How long all processors together may compute for it; then it is ended. None: as long as it likes."""
 
     def foreign(self) -> str:
         """The path of something in `writes` that is neither a file of its own nor a directory; empty: none.
@@ -154,15 +155,14 @@ async def start(
     own = Scratch(_place(), _SCRATCH)
     try:
         environ = {**environ, **_at_home(own.path)}
-        words = _through(command, environ, cage, own.path)
-        process = await _there(words, env=environ, cwd=own.path, **options)
+        child = await _there(_through(command, environ, cage, own.path), env=environ, cwd=own.path, **options)
     except BaseException:
         own.remove()  # nobody has written into it yet
         raise
-    task = asyncio.create_task(_swept(process, own), name="a child's own directory")
+    task = asyncio.create_task(_swept(child, own), name="a child's own directory")
     _sweeping.add(task)
     task.add_done_callback(_sweeping.discard)
-    return process
+    return child
 
 
 def why_not(error: OSError) -> str:
@@ -254,6 +254,7 @@ def _through(
             "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
             "first": cage.first,
+            "seconds": None if cage.seconds is None else cage.seconds * (os.cpu_count() or 1),
         }
     return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 

@@ -35,6 +35,8 @@ _TERMINATE_SECONDS = 0.5
 """From SIGTERM to SIGKILL: a child in a long kernel hears nothing, and what it has done is safe."""
 _SILENT_SECONDS = 3600.0
 """A child that says nothing for so long hangs. Loading, scoring and the gate's samples are silent."""
+_TRAINING_SECONDS = 7 * 24 * 3600
+"""What all processors together may compute for a training, which tells how far it is and is never silent."""
 _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
 REASON, _TRACE = 500, 20_000
@@ -54,10 +56,11 @@ async def train(
 
     `on_event` sees every event but the last; `answer` speaks to the server that the job's steps are
     computed on, for a child that has no network. Cancelling ends the child (SIGTERM, then
-    SIGKILL), and so does a silence of an hour. Raises TrainingError with the child's reason, or
-    with how it died.
+    SIGKILL), and so do a silence of an hour and a limit of what it computes. Raises TrainingError
+    with the child's reason, or with how it died.
     """
-    return await run((backend.worker, mode, backend.factory), job, on_event, answer=answer)
+    seconds = _TRAINING_SECONDS if mode == "train" else spawn.SECONDS
+    return await run((backend.worker, mode, backend.factory), job, on_event, answer=answer, seconds=seconds)
 
 
 async def run(
@@ -68,14 +71,16 @@ async def run(
     environ: Mapping[str, str] | None = None,
     who: str = "trainer",
     answer: Answer | None = None,
+    seconds: int = spawn.SECONDS,
 ) -> Mapping[str, Any]:
     """Run a job in any child that speaks like a trainer: `python -m MODULE …`. `who` is for errors.
 
     Of files it has what the job names. What an `output` that is not there lies in is its own to write.
+    So many `seconds` may all processors together compute for it.
 
     Returns the `done` event. Raises TrainingError, also where it has left links.
     """
-    cage = _cage(job)
+    cage = _cage(job, seconds)
     try:
         process = await spawn.start(
             *spawn.python("-m", *module),
@@ -137,12 +142,14 @@ def _death(who: str, code: int | None) -> TrainingError:
     if code is None or code >= 0:
         return TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
     name = signal.Signals(-code).name
+    if name == "SIGXCPU":
+        return TrainingError(f"the {who} computed for longer than it may and was ended", kind="endless")
     if name == "SIGKILL":
         return TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
     return TrainingError(f"the {who} was killed by {name}", kind="died")
 
 
-def _cage(job: Mapping[str, Any]) -> spawn.Cage:
+def _cage(job: Mapping[str, Any], seconds: int) -> spawn.Cage:
     """It reads what its job names, and writes where its results go."""
     reads = [job.get("model"), job.get("parent"), job.get("adapter"), *job.get("behaviour", {}).values()]
     writes = [Path(job[name]) for name in ("output", "checkpoints") if job.get(name)]
@@ -150,6 +157,7 @@ def _cage(job: Mapping[str, Any]) -> spawn.Cage:
         reads=[Path(path) for path in reads if path],
         writes=[path if path.is_dir() else path.parent for path in writes],
         first=True,  # somebody waits for what answers
+        seconds=seconds,
     )
 
 

@@ -19,12 +19,14 @@ _TIMES = 4
 """One file that it writes may be so many times as large as all that it reads: 8 bits become float32."""
 _LIBRARIES, _RESERVED = 16 << 30, 1 << 30
 """Addresses that take no memory: of libraries, and for each processor."""
+_LAST_WORDS = 10
+"""Seconds on processors from SIGXCPU to SIGKILL, for a child that hears the first not or does not want to."""
 _TO_GO, _FIRST_TO_GO = 250, 500
 """The daemon has 0: the kernel ends this one before it when memory runs out."""
 
 
-def limit(reads: Sequence[str], *, first: bool = False) -> None:
-    """Limit files, memory and handles, by the size of what is read.
+def limit(reads: Sequence[str], *, first: bool = False, seconds: int | None = None) -> None:
+    """Limit files, memory and handles, by the size of what is read; and the `seconds` on processors.
 
     Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
     shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
@@ -34,6 +36,8 @@ def limit(reads: Sequence[str], *, first: bool = False) -> None:
     held = sum(map(size, reads))
     _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
     _lower(resource.RLIMIT_NOFILE, _FILES)
+    if seconds is not None:
+        _lower(resource.RLIMIT_CPU, seconds, last=_LAST_WORDS)
     if not has_gpu():
         most = memory() + held + _SPARE
         _lower(resource.RLIMIT_DATA, most)
@@ -59,7 +63,8 @@ def size(path: str) -> int:
     return 0
 
 
-def _lower(which: int, most: int) -> None:
+def _lower(which: int, most: int, *, last: int = 0) -> None:
+    """To `most`; by so much more what cannot be put off."""
     _, hard = resource.getrlimit(which)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(which, (most, most))
+    end = most + last if hard == resource.RLIM_INFINITY else min(most + last, hard)
+    resource.setrlimit(which, (min(most, end), end))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from goodbot.base.cage import limits, places
 
@@ -35,10 +36,10 @@ _PROFILE = """(version 1)
 _PEOPLE = ("/Users", "/Volumes")
 
 
-def enter(told: Mapping[str, Sequence[str]], command: list[str]) -> list[str]:
+def enter(told: Mapping[str, Any], command: list[str]) -> list[str]:
     """Set the limits that hold here; returns the command that runs in the sandbox."""
     reads, writes = places.told(told)
-    limits.limit(reads)
+    limits.limit(reads, seconds=told["seconds"])
     return [_PROGRAM, "-p", profile(reads, writes, told["hidden"]), *command]
 
 

@@ -34,8 +34,8 @@ from goodbot.inference.models.disk import stored
 from goodbot.inference.servers import choice
 
 _CHOOSE = "goodbot model use auto"
-_CHILD_SECONDS = 40.0
-_LOOK_SECONDS = _CHILD_SECONDS - 5
+_CHILD_SECONDS = 40
+_LOOK_SECONDS = _CHILD_SECONDS - 5.0
 _LOOK = "goodbot_training.process.look"
 _ASK = """
 import importlib, json, sys
@@ -77,7 +77,7 @@ async def backend(examined: Examined) -> Sequence[Check]:
     )
     if wanted == "auto" and not others:
         why = phrase("doc_b_only")
-    device, wrong = await _ask(spec, spawn.Cage())
+    device, wrong = await _ask(spec, spawn.Cage(seconds=_CHILD_SECONDS))
     if wrong:
         text = phrase("doc_b_broken", name=spec.name, why=wrong)
         return [fail("backend", text, install_line(spec.extra))]
@@ -176,7 +176,8 @@ async def template(examined: Examined) -> Sequence[Check]:
         return []  # the model's line says it
     if await asyncio.to_thread(weights.ends, found.path):
         return []
-    cage, look = spawn.Cage(reads=[found.path]), spawn.python("-m", _LOOK, str(found.path))
+    cage = spawn.Cage(reads=[found.path], seconds=_CHILD_SECONDS)
+    look = spawn.python("-m", _LOOK, str(found.path))
     told: dict[str, Any] = {}
     try:
         async with asyncio.timeout(_LOOK_SECONDS):

@@ -46,7 +46,7 @@ class SamplerProcess:
     def __init__(self, backend: BackendSpec, model: Path, environ: Mapping[str, str], adapters: Path) -> None:
         """`adapters` holds whatever it will be told to load."""
         self._backend, self._model, self._environ = backend, model, environ
-        self._cage = spawn.Cage(reads=(model, adapters))
+        self._cage = spawn.Cage(reads=(model, adapters), seconds=None)
         self._adapters = adapters
         self._seen: os.stat_result | None = None
         """The directory that the child's cage was built around."""

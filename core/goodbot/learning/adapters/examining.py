@@ -53,7 +53,7 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
     try:
         process = await spawn.start(
             *spawn.python("-m", "goodbot_training.process.inspect"),
-            cage=spawn.Cage(reads=[path for path in (before, after) if path]),
+            cage=spawn.Cage(reads=[path for path in (before, after) if path], seconds=int(_SECONDS)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
