@@ -14,7 +14,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -71,7 +71,10 @@ class Page:
 class Person:
     """Somebody who runs `goodbot --home HOME ARGS` in a terminal and looks at it."""
 
-    def __init__(self, home: Path, *args: str, columns: int = 80, **env: str) -> None:
+    def __init__(
+        self, home: Path, *args: str, columns: int = 80, through: Sequence[str] = (), **env: str
+    ) -> None:
+        """`through` is what becomes the program, where something else is to run first."""
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.modes = termios.tcgetattr(slave)
@@ -79,7 +82,7 @@ class Person:
         self.page = Page()
         self.raw = ""
         self.process = subprocess.Popen(
-            [*PROGRAM, "--home", str(home), *args],
+            [*through, *PROGRAM, "--home", str(home), *args],
             stdin=slave,
             stdout=slave,
             stderr=slave,
