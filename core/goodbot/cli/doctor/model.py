@@ -110,13 +110,13 @@ async def _ask(spec: BackendSpec, cage: spawn.Cage | None) -> tuple[str, str]:
 async def _nvidia() -> str:
     """The first NVIDIA card, by the driver's own program; empty without one."""
     try:
-        code, out, _ = await _child("nvidia-smi", "-L")
+        code, out, _ = await _child("nvidia-smi", "-L", cage=None)
     except OSError:
         return ""
     return out.splitlines()[0].partition(" (UUID")[0] if code == 0 and out else ""
 
 
-async def _child(*words: str, cage: spawn.Cage | None = None) -> tuple[int, str, str]:
+async def _child(*words: str, cage: spawn.Cage | None) -> tuple[int, str, str]:
     process = await spawn.start(
         *words,
         stdin=asyncio.subprocess.DEVNULL,
