@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.base import cage
-from goodbot.base.cage import limits, macos, places
+from goodbot.base.cage import landlock, limits, macos, places, seccomp
 from goodbot.cli.doctor import files
 
 _RULE = re.compile(r'^\((allow|deny) file-read-data \(subpath "([^"]*)"\)\)$', re.M)
@@ -80,6 +80,29 @@ async def test_doctor_says_that_a_mac_s_sandbox_does_not_work(
     [check] = await files.locked_up(None)  # type: ignore[arg-type]
     assert (check.part, str(check.state)) == ("cage", "fail")
     assert "nothing that reads models or adapters starts" in check.text
+
+
+@pytest.mark.parametrize("lacks", [("files",), ("network",), ("files", "network")])
+async def test_doctor_says_in_one_line_what_linux_lacks(
+    lacks: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files.sys, "platform", "linux")
+    monkeypatch.setattr(landlock, "abi", lambda: 0 if "files" in lacks else 1)
+    monkeypatch.setattr(seccomp, "known", lambda: "network" not in lacks)
+    [check] = await files.locked_up(None)  # type: ignore[arg-type]
+    assert (check.part, str(check.state)) == ("cage", "warn")
+    assert check.text.startswith(
+        "what reads models and adapters can reach more than these: this machine lacks "
+    )
+    assert [word in check.text for word in ("Landlock (files)", "seccomp (network")] == [
+        "files" in lacks,
+        "network" in lacks,
+    ]
+    assert "whom you trust" in check.fix
+    monkeypatch.setattr(landlock, "abi", lambda: 1)
+    monkeypatch.setattr(seccomp, "known", lambda: True)
+    [check] = await files.locked_up(None)  # type: ignore[arg-type]
+    assert str(check.state) == "ok"
 
 
 def test_of_nested_control_groups_the_tightest_limit_counts(tmp_path: Path) -> None:
