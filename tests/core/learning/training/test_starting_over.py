@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from goodbot.learning import worker_process
+from goodbot.learning.training.publish import Publisher
 
 from tests.core.builders import Bot, check, open_bot, rows, until
 
@@ -160,27 +162,74 @@ async def test_it_starts_over_only_so_often(tmp_path: Path, monkeypatch: pytest.
         await check(bot)
 
 
+PHASES = ("before it trains", "after its gate", "once its files are there", "once it is recorded")
+
+
+def in_phases(monkeypatch: pytest.MonkeyPatch, then: Callable[[str], Awaitable[None]]) -> None:
+    """Let something happen in each of `PHASES`, whenever a run comes to it."""
+    train, published, activate = worker_process.train, Publisher._published, Publisher._activate
+
+    async def trained(*of: Any, **more: Any) -> Mapping[str, Any]:
+        done = await train(*of, **more)
+        await then(PHASES[1])
+        return done
+
+    async def in_files(self: Publisher, *of: Any) -> Any:
+        made = await published(self, *of)
+        await then(PHASES[2])
+        return made
+
+    async def recorded(self: Publisher, *of: Any) -> Any:
+        await then(PHASES[3])
+        return await activate(self, *of)
+
+    monkeypatch.setattr(worker_process, "train", trained)
+    monkeypatch.setattr(Publisher, "_published", in_files)
+    monkeypatch.setattr(Publisher, "_activate", recorded)
+
+
 async def test_b2_where_people_change_their_minds_all_the_time_runs_end_in_verdicts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a run over all of them would last, 7 of 100 ratings change: a shorter one meets fewer."""
-    drawn = random.Random(26)
+    """While a run over all of them would last, 7 of 100 ratings change: a shorter one meets fewer.
+
+    They change in whichever phase, in turns: also when it is nearly over.
+    """
+    drawn, phases = random.Random(26), itertools.cycle(PHASES)
     verdicts: list[str] = []
+    met: set[str] = set()
     async with open_bot(tmp_path, min_ratings=40, held_out=8) as bot:
         for _ in range(10):
             await bot.rated(40)
             full: list[int] = []
+            coming: dict[str, list[int]] = {}
 
-            async def some_change(job: Mapping[str, Any], full: list[int] = full) -> None:
+            async def change(phase: str, coming: dict[str, list[int]] = coming) -> None:
+                for number in coming.pop(phase, ()):
+                    met.add(phase)
+                    await turned(bot, number)
+
+            async def some_change(
+                job: Mapping[str, Any],
+                full: list[int] = full,
+                coming: dict[str, list[int]] = coming,
+                change: Callable[[str], Awaitable[None]] = change,
+            ) -> None:
                 claimed = {item["id"] for item in job["items"]}
                 full.append(len(claimed))
-                for number, answer in enumerate(bot.answers):
-                    if answer.turn in claimed and drawn.random() < 0.07 * len(claimed) / full[0]:
-                        await turned(bot, number)
+                coming.clear()
+                coming[next(phases)] = [
+                    number
+                    for number, answer in enumerate(bot.answers)
+                    if answer.turn in claimed and drawn.random() < 0.07 * len(claimed) / full[0]
+                ]
+                await change(PHASES[0])
 
             with monkeypatch.context() as patch:
                 meanwhile(patch, some_change)
+                in_phases(patch, change)
                 verdicts.append((await bot.train()).state)
             await bot.settle()
         await check(bot)
+    assert met == {*PHASES}
     assert sum(state in ("activated", "refused") for state in verdicts) >= 9, verdicts
