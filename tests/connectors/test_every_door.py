@@ -2,9 +2,9 @@
 """B1, F2: through whatever door somebody rates, what they are told was done is what counts.
 
 One person rates by reaction, button and typed command on a platform with its own clock, on a page and in a
-terminal whose clients name a time, by a program, and by the command line. They change, take back, leave out
-all ratings so far, and let them count again. Every clock lies, stands and goes back, and goodbot starts anew
-in the middle. By one platform's clock the later time counts: then that is what is told.
+terminal whose clients name a time, by a program, in OpenClaw, and by the command line. They change, take
+back, leave out all ratings so far, and let them count again. Every clock lies, stands and goes back, and
+goodbot starts anew in the middle. By one platform's clock the later time counts: then that is what is told.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import aiohttp
 import goodbot_connectors.api
+import goodbot_connectors.openclaw
 import goodbot_connectors.web
 from goodbot.api.events import Event, OrderKey
 from goodbot.base.clock import SystemClock
@@ -34,6 +35,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.connectors.api.daemon import Caller
+from tests.connectors.openclaw.conftest import event as of_openclaw
 from tests.core.builders import Bot, add_turn, open_bot, rate, retract
 from tests.support import free_port
 
@@ -61,6 +63,8 @@ class Doors:
 
     bot: Bot
     program: Caller
+    plugin: Caller
+    """OpenClaw's."""
     clock: Lying
     ids: Iterator[int]
     origin: str = ""
@@ -69,6 +73,8 @@ class Doors:
     """What the platform's clock shows."""
     claimed: int = START
     """What the clock of a page or of a terminal's client shows."""
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """By which OpenClaw knows an answer, by its turn."""
 
     def _id(self) -> str:
         return f"e{next(self.ids)}"
@@ -120,6 +126,27 @@ class Doors:
         assert status == 200, said
         return said["text"]
 
+    async def openclaw(self, turn: str, value: float | None) -> str:
+        if value is None:
+            return (await self._in_openclaw("command", words=f"undo {turn}"))["text"]
+        return (await self._in_openclaw("rating", name=self.names[turn], value=int(value)))["text"]
+
+    async def captured_in_openclaw(self) -> str:
+        """The turn of an answer."""
+        name = self._id()
+        asked = [{"role": "user", "content": f"Hello, {name}?"}]
+        said = {"messages": asked, "answer": f"Hi, {name}.", "model": "", "trace": ""}
+        turn = (await self._in_openclaw("capture", name=name, **said))["turn"]
+        self.names[turn] = name
+        return turn
+
+    async def _in_openclaw(self, type_: str, **more: Any) -> dict[str, Any]:
+        sent = of_openclaw(type_, id=self._id(), **more)
+        status, body = await self.plugin.post("/v1/openclaw/events", {"events": [sent]})
+        assert status == 200, body
+        [receipt] = body["receipts"]
+        return receipt
+
     async def command_line(self, turn: str, value: float | None) -> str:
         return (await execute(self.bot.app, COMMANDS[value], [turn])).text
 
@@ -133,6 +160,9 @@ OLD, NEVER = "2001-01-01", "never"
 OF_A_PLATFORM = ("reaction", "button", "typed", "page", "command_line")
 OF_THE_TERMINAL = ("terminal", "page", "command_line")
 OF_A_PROGRAM = ("api", "page", "command_line")
+OF_OPENCLAW = ("openclaw", "page", "command_line")
+ADA = "telegram:default:42"
+"""Who rates in OpenClaw, by its own name for them."""
 BY_THE_PLATFORM = ("reaction", "button", "typed")
 JUMPS = st.integers(-300_000, 300_000)
 MOVES = st.one_of(st.just(0), st.integers(1, 90_000), JUMPS)
@@ -184,24 +214,30 @@ class Said:
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, port: int, clock: Lying, ids: Iterator[int]) -> AsyncIterator[Doors]:
+async def opened(
+    home: Path, port: int, clock: Lying, ids: Iterator[int], names: dict[str, str]
+) -> AsyncIterator[Doors]:
     """A goodbot whose person is one and the same everywhere."""
     token = clients.create(home / "bot", "api", "me", admin=True)
-    sections = {"http": HttpConfig(port=port), "connectors": {"api": {"owners": ["me"]}, "web": {}}}
+    plugin = clients.create(home / "bot", "openclaw", "plugin", admin=True)
+    places = {"api": {"owners": ["me"]}, "openclaw": {"owners": [ADA]}, "web": {}}
+    sections = {"http": HttpConfig(port=port), "connectors": places}
     async with (
         open_bot(
             home,
             clock=clock,
             terminal=True,
             sections=sections,
-            extra=(goodbot_connectors.api, goodbot_connectors.web),
+            extra=(goodbot_connectors.api, goodbot_connectors.openclaw, goodbot_connectors.web),
         ) as bot,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
     ):
-        pages = [f"web:{one}" for one in ("loopback:owner", ME, "api:me")]
-        for other in ("loopback:owner", "api:me", *pages):  # as a login links them
+        accounts = ("loopback:owner", "api:me", f"openclaw:{ADA}")
+        pages = [f"web:{one}" for one in (ME, *accounts)]
+        for other in (*accounts, *pages):  # as a login links them
             await bot.store.write(lambda db, one=other: people.link(db, ME, one, 1.0))
-        yield Doors(bot, Caller(session, token), clock, ids)
+        callers = Caller(session, token), Caller(session, plugin)
+        yield Doors(bot, *callers, clock, ids, names=names)
 
 
 # Without shrinking: each example opens two goodbots, and a failure shows all steps.
@@ -210,15 +246,19 @@ async def opened(home: Path, port: int, clock: Lying, ids: Iterator[int]) -> Asy
     st.lists(history(OF_A_PLATFORM), min_size=4, max_size=6),
     st.lists(history(OF_THE_TERMINAL), min_size=3, max_size=4),
     st.lists(history(OF_A_PROGRAM), min_size=4, max_size=6),
+    st.lists(history(OF_OPENCLAW), min_size=2, max_size=3),
 )
 async def test_b1_f2_through_every_door_what_was_done_counts(
-    on_a_platform: list[list[Step]], in_a_terminal: list[list[Step]], of_a_program: list[list[Step]]
+    on_a_platform: list[list[Step]],
+    in_a_terminal: list[list[Step]],
+    of_a_program: list[list[Step]],
+    in_openclaw: list[list[Step]],
 ) -> None:
-    clock, port, said = Lying(), free_port(), Said()
+    clock, port, said, names = Lying(), free_port(), Said(), dict[str, str]()
     told: list[tuple[str, str, list[Step]]] = []
     """Where the page's person comes from, the answer, what is done."""
     with tempfile.TemporaryDirectory() as place:
-        async with opened(Path(place), port, clock, said.ids) as doors:
+        async with opened(Path(place), port, clock, said.ids, names) as doors:
             for number, steps in enumerate(on_a_platform):
                 await add_turn(doors.bot.store, turn := f"p{number}")
                 told.append(("loopback:owner", turn, steps))
@@ -229,9 +269,11 @@ async def test_b1_f2_through_every_door_what_was_done_counts(
                 told.append((ME, turn, steps))
             for steps in of_a_program:
                 told.append(("api:me", await doors.program.captured(), steps))
+            for steps in in_openclaw:
+                told.append((f"openclaw:{ADA}", await doors.captured_in_openclaw(), steps))
             for doors.origin, turn, steps in told:
                 await followed(doors, said, turn, steps[::2])
-        async with opened(Path(place), port, clock, said.ids) as doors:
+        async with opened(Path(place), port, clock, said.ids, names) as doors:
             for doors.origin, turn, steps in told:
                 await followed(doors, said, turn, steps[1::2])
 
@@ -254,7 +296,7 @@ async def followed(doors: Doors, said: Said, turn: str, steps: list[Step]) -> No
             at: Callable[[str, float | None], Awaitable[str]] = getattr(doors, door)
             told = await at(turn, value)
             done = said.add(turn, value, doors.platform if door in BY_THE_PLATFORM else 0)
-            nothing = value is None and not before and door in ("typed", "command_line")
+            nothing = value is None and not before and door in ("typed", "openclaw", "command_line")
             expected = "You have nothing to take back there" if nothing else WORDS[value]
             same = before == [value] or (value is None and not before)
             assert told.startswith(expected) or not (done or nothing), (told, door, value, steps)
