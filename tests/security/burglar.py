@@ -2,7 +2,7 @@
 """A worker that tries what foreign code in a child would try, and reports how each attempt ended.
 
 It stands where code of a model, a template, a tokenizer or an adapter would stand if it ever came to run:
-in the trainer, the sampler and the converter, started as they are.
+in the trainer, the sampler, the converter, the examiner and what looks for doctor, started as they are.
 """
 
 from __future__ import annotations
@@ -198,7 +198,8 @@ def spin() -> NoReturn:
 
 
 def main() -> None:
-    told = json.loads(sys.stdin.readline())
+    told = json.loads(sys.stdin.readline() or json.dumps({"model": sys.argv[-1]}))
+    told.setdefault("model", told.get("after"))
     if Path(told["model"], SPINS).exists():
         spin()
     if (links := Path(told["model"], LINKS)).exists():
@@ -220,7 +221,8 @@ def main() -> None:
             "ended": ended,
         }
     )
-    print(json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True)
+    said = {"event": "failed", "kind": "error", "reason": reason, "refused": reason, "trace": ""}
+    print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":

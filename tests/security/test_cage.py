@@ -16,23 +16,26 @@ import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
+from goodbot.api.model import ResolvedModel
 from goodbot.api.server import AdapterFormat
+from goodbot.api.setup import Examined
 from goodbot.base import cage, spawn
 from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
+from goodbot.cli.doctor import model as doctor
 from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.inference.servers.sampler_process import SamplerProcess
 from goodbot.learning import worker_process
-from goodbot.learning.adapters import formats
+from goodbot.learning.adapters import examining, formats
 
 from tests.core.builders import SPEC, server_parts, until
 from tests.core.inference.servers import tiny
 from tests.security import burglar
-from tests.support import require
+from tests.support import patience, require
 
 REFUSED = {
     "a hard link": ("EXDEV",),  # what Landlock says of a link into another directory
@@ -102,8 +105,9 @@ def meant(what: str) -> dict[str, int]:
     """The limits of a child that reads a model of two bytes. None of ours is lower than it was before."""
     held, most, hour = 2, dict.fromkeys(burglar.LIMITS, resource.RLIM_INFINITY), 3600
     most |= {"FSIZE": (4 << 30) + 4 * held, "NOFILE": 4096}
+    seconds = {"train": 7 * 24 * hour, "examine": 600, "look": 40}.get(what, 6 * hour)
     if what != "serve":
-        most["CPU"] = (7 * 24 * hour if what == "train" else 6 * hour) * (os.cpu_count() or 1)
+        most["CPU"] = seconds * (os.cpu_count() or 1)
     if not places.has_gpu():
         most["DATA"] = limits.memory() + held + (4 << 30)
         most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
@@ -126,7 +130,25 @@ async def test_who_computes_for_ever_is_ended_however_much_it_says(
     assert "computed for longer than it may" in await trained(house, "train")
 
 
-@pytest.mark.parametrize("what", ["train", "plan", "serve", "convert"])
+async def examined(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(examining, "CHILD", BURGLAR.worker)
+    with pytest.raises(AdapterError) as caught:
+        await examining.examine(None, house / "model", spawn.child_environment())
+    return str(caught.value)
+
+
+async def looked_at(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    model = ResolvedModel(name="model", path=house / "model")
+    monkeypatch.setattr(doctor, "_LOOK", BURGLAR.worker)
+    monkeypatch.setattr(doctor, "_LOOK_SECONDS", patience(doctor._LOOK_SECONDS))
+    monkeypatch.setattr(doctor, "_resolved", lambda _: model)
+    monkeypatch.setattr(doctor.weights, "problems", lambda _: list[str]())
+    monkeypatch.setattr(doctor.weights, "ends", lambda _: False)
+    [check] = await doctor.template(cast("Examined", None))
+    return check.text
+
+
+@pytest.mark.parametrize("what", ["train", "plan", "predict", "serve", "convert", "examine", "look"])
 async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +159,10 @@ async def test_each_forbidden_thing_is_refused(
             said = await served(house)
         case "convert":
             said = await converted(house, monkeypatch)
+        case "examine":
+            said = await examined(house, monkeypatch)
+        case "look":
+            said = await looked_at(house, monkeypatch)
         case _:
             said = await trained(house, what)
     told = json.loads(said)
@@ -151,7 +177,8 @@ async def test_each_forbidden_thing_is_refused(
     assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
     assert told["limits"] == meant(what)
-    assert told["ends"] >= (250 if what == "serve" else 500), "who answers is ended last"
+    first = what in ("train", "plan", "predict", "convert")
+    assert told["ends"] >= (500 if first else 250), "who answers is ended last"
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
 
@@ -260,11 +287,17 @@ TOKENIZERS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("tries", TOKENIZERS)
-async def test_a_tokenizer_that_means_harm(tmp_path: Path, tries: str) -> None:
+ON_TORCH = ("code beside it", "a class by a path", "a kind that is not there")
+
+
+@pytest.mark.parametrize(
+    ("backend", "tries"),
+    [*(("mlx", tries) for tries in TOKENIZERS), *(("torch", tries) for tries in ON_TORCH)],
+)
+async def test_a_tokenizer_that_means_harm(tmp_path: Path, backend: str, tries: str) -> None:
     """It is used without its code, or refused with a sentence: a child that ran it would end at once."""
-    require("mlx_lm")
-    module = importlib.import_module("goodbot_training.backends.mlx")
+    require("mlx_lm" if backend == "mlx" else "torch")
+    module = importlib.import_module(f"goodbot_training.backends.{backend}")
     files, said = TOKENIZERS[tries]
     (tmp_path / "secrets.env").write_text("SECRET")
     server = EmbeddedServer(None, server_parts(module.register_backend(), hostile(tmp_path, **files)))

@@ -16,9 +16,11 @@ from typing import Any, cast
 
 from goodbot.base import spawn
 from goodbot.base.errors import AdapterError
+from goodbot.learning import worker_process
 
 logger = logging.getLogger(__name__)
 
+CHILD = "goodbot_training.process.inspect"
 _SECONDS = 600.0
 _LAST_WORDS = 4096
 _ANSWER = 1 << 20
@@ -52,7 +54,7 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
     request = {"before": str(before) if before else None, "after": str(after)}
     try:
         process = await spawn.start(
-            *spawn.python("-m", "goodbot_training.process.inspect"),
+            *spawn.python("-m", CHILD),
             cage=spawn.Cage(reads=[path for path in (before, after) if path], seconds=int(_SECONDS)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -81,7 +83,7 @@ def _distance(out: bytes, after: Path) -> Distance:
     try:
         found = cast("dict[str, Any]", json.loads(out[:_ANSWER]))
         if found["event"] == "failed":
-            raise AdapterError(str(found["reason"])[:500])
+            raise AdapterError(worker_process.kept(found["reason"]))
         groups = tuple(
             MatrixGroup(
                 name=str(one["name"]),
