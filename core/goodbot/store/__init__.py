@@ -29,7 +29,7 @@ from goodbot.base.clock import growing
 from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.store import cipher, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
-from goodbot.store.connection import connect, set_pragmas
+from goodbot.store.connection import connect, put_away, set_pragmas
 from goodbot.store.inline import Quick
 from goodbot.store.migrate import check, migrate, migrations, schema
 from goodbot.store.query import fetch, first
@@ -75,17 +75,15 @@ class Store:
         try:
             writing = await connect(path, policy=policy)
             opened.append(writing)
+            reading = await connect(path, "mode=ro", policy)
+            opened.append(reading)
             await check(writing)  # before anything is changed: it may be another program's
             sound = await _checked(writing, path)  # nor is a damaged one written to
             await set_pragmas(writing)
             await migrate(writing, path)
-            reading = await connect(path, "mode=ro", policy)
-            opened.append(reading)
             await reading.execute("PRAGMA query_only = 1")
         except BaseException as error:
-            # An aiosqlite thread left open would keep the process alive for ever.
-            for db in reversed(opened):
-                await db.close()
+            await put_away(*opened)
             if isinstance(error, cipher.errors()):
                 known = soundness.without_space(error, path) or await soundness.damage(error, path)
                 raise known or explain(error) from error

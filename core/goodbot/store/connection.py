@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -69,6 +70,21 @@ async def connect(
         if cancelled:  # by Ctrl-C perhaps, which must not be taken for a file that cannot be read
             raise asyncio.CancelledError from None
         raise
+
+
+async def put_away(*opened: aiosqlite.Connection) -> None:
+    """Close what failed over a file that may not be sound: what writes first, then what only reads.
+
+    Whoever closes last writes the log into the file and deletes it, which one that only reads cannot; it
+    is the last once it has read. So a log that a crash has left stays, and the file is as it was found.
+    """
+    try:
+        for db in opened[1:]:
+            with contextlib.suppress(*cipher.errors()):  # what is wrong was seen by the other one
+                await fetch(db, "PRAGMA schema_version")
+    finally:  # a thread left open would keep the process alive for ever
+        for db in opened:
+            await db.close()
 
 
 def _folded(text: str | None) -> str | None:

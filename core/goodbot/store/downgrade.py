@@ -14,9 +14,9 @@ import aiosqlite
 from goodbot.base.errors import UsageError
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.store import backup, cipher, codec
+from goodbot.store import backup, cipher, codec, soundness
 from goodbot.store.commit_queue import explain
-from goodbot.store.connection import connect, set_pragmas
+from goodbot.store.connection import connect, put_away, set_pragmas
 from goodbot.store.migrate import check, schema, step
 from goodbot.store.query import fetch, first
 
@@ -135,14 +135,20 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
     lock.acquire()
     try:
         db = await connect(path, "mode=rw")
+        opened = [db]
         try:
+            opened.append(await connect(path, "mode=ro"))
             await check(db)
+            await soundness.require_sound(db, path)  # a damaged one is not written to
             await set_pragmas(db)
             await db.create_function("worded", 1, codec.worded_receipt)  # pyright: ignore[reportUnknownMemberType]
             await db.create_function("sentences", 1, codec.worded_reasons)  # pyright: ignore[reportUnknownMemberType]
             yield db
-        finally:
-            await db.close()
+        except BaseException:
+            await put_away(*opened)
+            raise
+        for one in reversed(opened):
+            await one.close()
     except cipher.errors() as error:
         raise explain(error) from error
     finally:

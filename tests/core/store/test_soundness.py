@@ -8,6 +8,7 @@ import errno
 import hashlib
 import logging
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import aiosqlite
 import pytest
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
 from goodbot.daemon.http import readiness
-from goodbot.store import Store, inspection, settings, soundness
+from goodbot.store import Store, downgrade, inspection, settings, soundness
 from goodbot.store.query import fetch
 
 from tests.core.builders import add_turn, open_bot, rows
@@ -50,6 +51,53 @@ async def test_a_database_that_fails_its_check_is_not_written_to(tmp_path: Path)
     with pytest.raises(StoreDamagedError, match="damaged: bring a backup back"):
         await Store.open(path)
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
+
+
+async def with_a_log(path: Path) -> None:
+    """A database with a change in the log beside it, as a process leaves them that is killed."""
+    alive = path.with_name("alive.db")
+    await filled(alive)
+    store = await Store.open(alive)
+    await store.write(lambda db: settings.set_switch(db, "late", "x" * 100))
+    shutil.copy(alive, path)
+    left = alive.with_name("alive.db-wal").read_bytes()
+    await store.close()
+    spoil(path)  # whoever opens it writes the log into it at the end, so that comes now
+    path.with_name(f"{path.name}-wal").write_bytes(left)
+
+
+async def test_b15_a_log_that_a_crash_left_beside_a_damaged_one_stays(tmp_path: Path) -> None:
+    """The start closed its only connection: that wrote the log into the file, and deleted the log.
+
+    So did `goodbot upgrade --back`.
+    """
+    path, log = tmp_path / "goodbot.db", tmp_path / "goodbot.db-wal"
+    await with_a_log(path)
+    before = path.read_bytes(), log.read_bytes()
+    assert before[1]
+    for opening in (lambda: Store.open(path), lambda: downgrade.given_up(tmp_path)) * 2:
+        with pytest.raises(StoreDamagedError, match="damaged: bring a backup back"):
+            await opening()
+        assert log.exists()
+        assert (path.read_bytes(), log.read_bytes()) == before
+
+
+async def test_b15_the_log_of_another_program_stays(tmp_path: Path) -> None:
+    path, log, theirs = (tmp_path / name for name in ("goodbot.db", "goodbot.db-wal", "theirs.db"))
+    db = sqlite3.connect(theirs, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = wal")
+        db.execute("CREATE TABLE theirs (x)")
+        shutil.copy(theirs, path)
+        shutil.copy(tmp_path / "theirs.db-wal", log)
+    finally:
+        db.close()
+    before = path.read_bytes(), log.read_bytes()
+    assert before[1]
+    with pytest.raises(StoreError, match="not a goodbot database"):
+        await Store.open(path)
+    assert log.exists()
+    assert (path.read_bytes(), log.read_bytes()) == before
 
 
 async def test_a_large_one_is_checked_behind_the_start_and_then_not_written_to(
