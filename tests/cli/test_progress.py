@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 import pytest
@@ -48,9 +49,25 @@ def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
 
 def test_before_anything_is_known_the_phase_is_told() -> None:
     assert told.sentence({"phase": "load", "step": 0, "steps": 0}) == "loading"
-    assert bar({"phase": "of a newer worker"}).startswith("of a newer worker")
+    assert bar({"phase": "downloading (MB)"}).startswith("downloading (MB)")
     older = {name: value for name, value in STEP.items() if name != "trajectory_acceptance"}
     assert told.details(older)[-1] == "94% of tokens fit"
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
+def test_s8_a_foreign_word_is_a_line_for_people(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> None:
+    """A child's own word for what it does was drawn as it came: it set the terminal's title, say."""
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    word = "\x1b]0;mine\x07\x1b[2Jof a\nworker\r\x9b31m\u202e" + "x" * 500
+    with progress_line(quiet=False) as show:
+        show({"phase": word, "step": 1, "steps": 2, "loss": math.nan, "eta": math.inf})
+    text = stream.getvalue().replace("\r\x1b[K", "")
+    assert text.startswith(r"of a\nworker")
+    assert not set(text.rstrip("\n")) & set("\x1b\x07\r\n\x9b\u202e")
+    assert "x" * 50 not in text
+    assert "nan" not in text
+    assert "inf" not in text
 
 
 def test_status_says_as_much_and_who_does_something_else_hears_less() -> None:

@@ -8,6 +8,7 @@ the terminal, `status` and the chat. Nothing heavy is imported: the command line
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Generator, Mapping
@@ -17,18 +18,22 @@ from goodbot.api.control import Progress
 from goodbot.api.texts import commas, ended, explained, figure, joined, percent, say
 from goodbot.api.texts.terminal import here
 from goodbot.base.columns import padded, wide
-from goodbot.base.printing import draw
+from goodbot.base.printing import draw, one_line, printable
 from goodbot.base.printing import say as write
 
 _LEAST = 6
 """Columns of the shortest bar, with a space on either side."""
+_LONGEST = 40
+"""Characters of a word that is none of ours."""
 PHASES = ("load", "rollouts", "train", "gate")
 
 
 def phase(progress: Mapping[str, Any], language: str = "") -> str:
-    """What is being done; the worker's own word where we have none."""
-    said = str(progress.get("phase"))
-    return say(f"phase_{said}", language) if said in PHASES else said
+    """What is being done; where we have no word for it, the one that was given, as a line for people."""
+    said = progress.get("phase")
+    if said in PHASES:
+        return say(f"phase_{said}", language)
+    return one_line(printable(str(said)))[:_LONGEST]  # a terminal may get it in a line that is drawn
 
 
 def steps(progress: Mapping[str, Any]) -> tuple[int, int]:
@@ -99,7 +104,7 @@ def left(seconds: float, language: str = "") -> str:
 
 def _number(progress: Mapping[str, Any], name: str) -> float | None:
     value = progress.get(name)
-    return float(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "") -> str:

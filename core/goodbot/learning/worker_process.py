@@ -41,6 +41,10 @@ _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
 REASON, _TRACE = 500, 20_000
 """Characters of a child's reasons and of its last words that are kept: code of a model may speak in it."""
+_PHASES = ("load", "rollouts", "train", "gate", "notes", "write")
+"""The words of the protocol for what is being done: people are told them."""
+_MOST = 1 << 53
+"""No count is more; a larger number would end whoever computes with it."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}
 
 
@@ -216,9 +220,26 @@ async def _next_event(stdout: asyncio.StreamReader, who: str) -> Mapping[str, An
         event = json.loads(line) if line else None
     except (ValueError, RecursionError) as error:
         raise TrainingError(f"the {who} wrote something that is not its protocol") from error
-    if line and not (isinstance(event, dict) and "event" in event):
+    if line and not _known(event):
         raise TrainingError(f"the {who} wrote something that is not its protocol")
     return cast("Mapping[str, Any] | None", event)
+
+
+def _known(event: Any) -> bool:
+    """Whether it is an event, and one of progress says nothing but words and counts of the protocol.
+
+    Code of a model may speak in it, and what is said of progress reaches terminals and chats.
+    """
+    said = cast("dict[str, Any]", event) if isinstance(event, dict) else {}
+    if said.get("event") != "progress":
+        return isinstance(said.get("event"), str)
+    counts = [said.get(name, 0) for name in ("step", "steps", "done", "of")]
+    whole = [value for value in said.values() if isinstance(value, int)]
+    return (
+        said.get("phase") in _PHASES
+        and all(type(count) is int and count >= 0 for count in counts)
+        and all(abs(value) < _MOST for value in whole)
+    )
 
 
 async def _patiently(work: Awaitable[_T], who: str) -> _T:

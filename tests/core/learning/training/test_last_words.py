@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 from pathlib import Path
@@ -57,6 +58,36 @@ async def test_s8_what_a_child_says_is_cut(
     assert 0 < len(str(caught.value)) < 1000
     assert len(caplog.text) < 30_000
     assert "yend" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"phase": "\x1b]0;title\x07"},
+        {"phase": "of a newer worker"},
+        {"phase": ["train"]},
+        {},
+        {"phase": "train", "step": "\x1b[2J"},
+        {"phase": "train", "steps": -1},
+        {"phase": "train", "step": True},
+        {"phase": "write", "done": 1.5},
+        {"phase": "train", "eta": 10**400},
+    ],
+)
+async def test_s8_only_words_and_counts_of_the_protocol_are_passed_on(said: Any, tmp_path: Path) -> None:
+    """What is told of a run reaches terminals and chats: a foreign word went there as it came."""
+    good = {"event": "progress", "phase": "train", "step": 1, "steps": 2, "eta": 1.5, "loss": 0.5}
+    lines = "\n".join(json.dumps(event) for event in (good, {"event": "progress", **said}))
+    (tmp_path / "saying.py").write_text(f"import sys\nsys.stdin.readline()\nprint({lines!r})\n")
+    environ = {**spawn.child_environment(), "PYTHONPATH": str(tmp_path)}
+    heard: list[Any] = []
+
+    async def hear(event: Any) -> None:
+        heard.append(event)
+
+    with pytest.raises(TrainingError, match="not its protocol"):
+        await worker_process.run(("saying",), {}, hear, environ=environ)
+    assert heard == [good]
 
 
 async def test_a_machine_that_starts_no_child_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
