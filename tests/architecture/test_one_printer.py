@@ -27,10 +27,23 @@ ELSEWHERE = {
     "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",
     "training/goodbot_training/process/inspect.py": "a child: the parent reads its stdout",
 }
+MADE_PRINTABLE = {
+    # what `draw` is given, as it stands there: where it was made printable
+    ("core/goodbot/api/progress.py", "bar(progress, columns - 1, here())"): "its phase, by `phase`",
+    ("core/goodbot/cli/doctor/command.py", "line(check)"): "each of its parts, there",
+    ("core/goodbot/cli/setup/dialogue.py", "bold"): "the text, before it is made bold",
+    ("connectors/goodbot_connectors/terminal/live.py", "text"): "whatever `Screen` is given, by it",
+}
+PRINTABLE = ("goodbot.base.printing.printable", "goodbot.base.printing.one_line")
+GIVEN = re.compile(
+    r"goodbot\.base\.printing\.draw|getpass\.(\w*getpass|_raw_input)|(builtins\.)?(input|SystemExit|exit|quit)"
+    r"|sys\.exit|readline\..*"
+)
+"""What writes to a terminal the text that it is given."""
 WRITES = re.compile(
     r"print|os\.writev?|sys\.__?std(out|err)__?.*|sys\.std(out|err)\.(write|writelines|buffer).*"
     r"|logging\.(basicConfig|lastResort|raiseExceptions|StreamHandler|FileHandler|handlers\..*)"
-    r"|traceback\.print_.*|faulthandler\..*|pprint\.pp.*|builtins\.print"
+    r"|warnings\.(warn|warn_explicit|showwarning)|traceback\.print_.*|faulthandler\..*|pprint\.pp.*|builtins\.print"
 )
 
 
@@ -83,6 +96,105 @@ def test_s8_each_way_is_seen() -> None:
     ):
         assert found(ast.parse(line)), line
     assert not found(ast.parse("say('x', file=sys.stderr); sys.stdout.isatty()"))
+
+
+def given(tree: ast.Module) -> list[str]:
+    """What is given, raw as it stands there, to a way to the terminal; the way's name if it is handed on."""
+    called = {id(node): name for name, node in names(tree)}
+    constants = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def raw(part: ast.expr, way: str) -> list[str]:
+        match part:
+            case ast.Constant():
+                return []
+            case ast.Name(id=name) if name in constants:
+                return []
+            case ast.Call(func=made) if called.get(id(made)) in PRINTABLE:
+                return []
+            case ast.Call(func=ast.Name(id="main")) if way.endswith(("exit", "SystemExit")):
+                return []  # its exit code
+            case ast.BinOp(left=ast.Constant(value=int()), op=ast.Add()):
+                return []  # a number
+            case ast.BinOp(left=left, right=right):
+                return raw(left, way) + raw(right, way)
+            case ast.IfExp(body=left, orelse=right):
+                return raw(left, way) + raw(right, way)
+            case ast.JoinedStr(values=parts):
+                return [one for value in parts for one in raw(value, way)]
+            case ast.FormattedValue(value=value) | ast.Subscript(value=value):
+                return raw(value, way)
+            case _:
+                return [ast.unparse(part)]
+
+    left, seen = [], set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and GIVEN.fullmatch(way := called.get(id(node.func), "")):
+            seen.add(id(node.func))
+            words = [*node.args[:1], *(one.value for one in node.keywords if one.arg != "file")]
+            left += [one for word in words for one in raw(word, way)]
+    return left + [
+        name for name, node in names(tree) if GIVEN.fullmatch(name) and id(node) not in seen | _loads(tree)
+    ]
+
+
+def _loads(tree: ast.AST) -> set[int]:
+    """Exceptions that are caught, and bare `raise SystemExit`."""
+    caught = [node.type for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.type]
+    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc]
+    return {id(inner) for one in caught for inner in ast.walk(one)} | {id(one) for one in raised}
+
+
+def test_s8_what_is_drawn_asked_and_said_at_the_end_is_printable() -> None:
+    """A prompt and an exit's sentence are written by Python itself; what is drawn is not looked at again."""
+    found = {
+        (module.path, one)
+        for module in modules()
+        if module.path not in ELSEWHERE and not module.path.startswith("connectors/goodbot_fakes/")
+        for one in given(module.tree)
+    }
+    assert found - MADE_PRINTABLE.keys() == set(), "make it `printable` there, or say here where it is"
+    assert MADE_PRINTABLE.keys() - found == set(), "take out of the list what is not drawn any more"
+
+
+def test_s8_each_raw_text_is_seen() -> None:
+    head = "import getpass, sys\nfrom goodbot.base import printing\nfrom goodbot.base.printing import draw\n"
+    for line in (
+        "draw(text)",
+        "printing.draw(text, file=out)",
+        "draw(sequences=text)",
+        "draw('\\r' + text)",
+        "draw(f'\\r{text}')",
+        "draw(printing.printable(text) + more)",
+        "show = draw",
+        "getpass.getpass(prompt, out)",
+        "getpass.getpass(prompt=prompt)",
+        "from getpass import getpass as ask; ask(prompt)",
+        "input(prompt)",
+        "ask = input",
+        "raise SystemExit(str(error))",
+        "raise SystemExit(f'no {name}')",
+        "sys.exit(text)",
+        "end = sys.exit",
+    ):
+        assert given(ast.parse(head + line)), line
+    for line in (
+        "draw('\\r')",
+        "draw('\\r' + printing.printable(text)[:9])",
+        "_CLEAR = '\\r'\ndraw(_CLEAR + printing.printable(text))",
+        "getpass.getpass(printing.printable(prompt), out)",
+        "raise SystemExit(128 + number)",
+        "raise SystemExit(main())",
+        "raise SystemExit",
+        "try: x()\nexcept (SystemExit, OSError): pass",
+        "sys.exit()",
+    ):
+        assert not given(ast.parse(head + line)), line
 
 
 LOGS = r"""

@@ -92,8 +92,8 @@ class Screen:
         begun = [self._open] if self._open else []
         typed, row, right = self._typed(text, cursor, width)
         if not text:
-            typed[0] += self._styled(placeholder[: cut(placeholder, width - 4)], _DIM)
-        rows = [*begun, *typed, self._styled(status[: cut(status, width)], _DIM)]
+            typed[0] += self._styled(self._fitted(placeholder, width - 4), _DIM)
+        rows = [*begun, *typed, self._styled(self._fitted(status, width), _DIM)]
         shown = (rows, row, right, width)
         if shown == self._shown and not self._done:
             return
@@ -134,7 +134,13 @@ class Screen:
         while cells(text[start:cursor]) >= room:
             start += max(1, room // 2)
         visible = text[start:]
-        return visible[: cut(visible, room)], cells(text[start:cursor])
+        # What is taken out is no column wide: marks that turn around what was pasted.
+        return self._clean(visible[: cut(visible, room)]), cells(text[start:cursor])
+
+    def _fitted(self, text: str, width: int) -> str:
+        """As much of it as has room in one row."""
+        row = " ".join(self._clean(text).split("\n"))
+        return row[: cut(row, width)]
 
     def _clean(self, text: str) -> str:
         return printable(text).replace("\t", "    ")

@@ -35,6 +35,10 @@ class _Parser(argparse.ArgumentParser):
         help.put_in_words(self)  # not before: argparse itself cuts "usage: " off what `format_usage` gives
         return super().format_help()
 
+    def print_help(self, file: Any = None) -> None:
+        """By the printer: plugins describe commands, too."""
+        say(self.format_help(), file=file, end="")
+
     def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, args: Any = None, namespace: Any = None
     ) -> Any:

@@ -185,6 +185,23 @@ def test_several_lines_are_shown_as_lines_with_the_cursor_in_its_own(colour: boo
     assert codes == ({"0", "1", "2"} if colour else set()), "what every terminal knows: bold and faint"
 
 
+def test_s8_whatever_is_drawn_moves_no_cursor() -> None:
+    """The status line held a daemon's words, and what is typed may be pasted, with marks that turn it."""
+    hostile = "\x1b]0;mine\x07\x1b[2Jone\rtwo\x9b31m\u202ethree"
+    written: list[str] = []
+    screen = Screen(written.append, -1, colour=False)
+    for text in ("", "paste\u202ed"):
+        screen.say(hostile)
+        screen.stream(hostile)
+        screen.draw(text, len(text), hostile, f"{hostile}\nfour")
+    screen.leave()
+    drawn = re.sub(r"\x1b\[\d*[ACJ]", "", "".join(written))
+    assert not set(drawn) & set("\x1b\x07\x9b\u202e")
+    assert "\rtwo" not in drawn
+    assert "pasted" in drawn
+    assert "onetwo31mthree four" in drawn, "the status is one row"
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -270,5 +270,5 @@ class Dialogue:
     def _hidden(self, prompt: str) -> str:
         with warnings.catch_warnings(), contextlib.suppress(EOFError):
             warnings.simplefilter("error", getpass.GetPassWarning)  # rather none than one shown
-            return getpass.getpass(prompt, self.out).strip()
+            return getpass.getpass(printing.printable(prompt), self.out).strip()
         raise Left
