@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn, cast
 
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CONTENT_POLICY, HEADERS = own_page.CONTENT_POLICY, own_page.HEADERS
+_STORE_SECONDS = 1.0
+"""Until what could not be stored is worth another attempt."""
 LARGEST = 256 * 1024
 """Bytes of what a page sends: the longest message, each of its characters escaped."""
 
@@ -34,16 +37,18 @@ def guarded(handler: Handler) -> Handler:
                 refuse_foreign()
             response = await handler(request)
         except HttpError as error:
-            response = answer({"error": str(error)}, error.status)
+            response = _refused(error, error.status, error.retry_after)
         except UsageError as error:
-            response = answer({"error": str(error)}, 400)
-        except (StoreError, RetriableError) as error:
-            response = answer({"error": str(error)}, 503)
+            response = _refused(error, 400)
+        except RetriableError as error:
+            response = _refused(error, 503, error.retry_after)
+        except StoreError as error:
+            response = _refused(error, 503, _STORE_SECONDS)
         except web.HTTPException:
             raise
         except GoodbotError as error:
             logger.error("web: %s", error)
-            response = answer({"error": str(error)}, 500)
+            response = _refused(error, 500)
         if not response.prepared:
             response.headers.update(HEADERS)
         return response
@@ -54,6 +59,14 @@ def guarded(handler: Handler) -> Handler:
 def answer(body: Mapping[str, Any], status: int = 200) -> web.Response:
     """One JSON object that no cache keeps."""
     return web.json_response(body, status=status, headers={hdrs.CACHE_CONTROL: "no-store"})
+
+
+def _refused(error: GoodbotError, status: int, seconds: float = 0.0) -> web.Response:
+    """Why not, and how long to wait until the next attempt, where that helps."""
+    response = answer({"error": str(error)}, status)
+    if seconds:
+        response.headers[hdrs.RETRY_AFTER] = str(math.ceil(seconds))
+    return response
 
 
 def is_data(request: web.Request) -> bool:

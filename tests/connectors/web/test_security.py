@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from goodbot.api.events import MessageEvent, RatingEvent
+from goodbot.base.errors import RetriableError
 from goodbot_connectors.web.api import AT_ONCE
 from goodbot_connectors.web.guard import CONTENT_POLICY, LARGEST
 from goodbot_connectors.web.site import Site
@@ -69,6 +70,12 @@ async def status(http: aiohttp.ClientSession, method: str, path: str, **options:
     async with http.request(method, path, **options) as response:
         await response.read()
         return response.status
+
+
+async def later(http: aiohttp.ClientSession, method: str, path: str, **options: Any) -> tuple[int, str]:
+    """The status, and after how many seconds to try again."""
+    async with http.request(method, path, **options) as response:
+        return response.status, response.headers.get("Retry-After", "")
 
 
 @pytest.mark.parametrize("origin", OTHERS)
@@ -363,13 +370,29 @@ async def test_what_one_person_asks_at_once_leaves_room_for_all_others(bot: Scri
         waiting = [asyncio.create_task(says(ada, number)) for number in range(AT_ONCE)]
         await until(lambda: len(bot.attempts) == AT_ONCE)
         assert await says(ada, AT_ONCE) == 429
-        assert await status(ada.http, "GET", "/api/me") == 429
+        assert await later(ada.http, "GET", "/api/me") == (429, "1")
         assert await status(ada.http, "GET", "/") == 200, "the page itself is anybody's"
         waiting.append(asyncio.create_task(says(bob, 1)))
         await until(lambda: len(bot.attempts) == AT_ONCE + 1)
         bot.release()
         assert {await one for one in waiting} == {200}
         assert await says(ada, AT_ONCE) == 200
+
+
+async def test_26_4_what_is_to_be_tried_again_says_when(
+    bot: Scripted, ada: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page's 503 and 429 had no Retry-After, which those of the API have."""
+    bot.refuse()
+    assert await later(ada.http, "POST", "/api/do", json=SAY) == (503, "1")
+    assert await later(ada.http, "POST", "/api/do", json=SAY) == (200, "")
+
+    async def log_in(code: str) -> str:
+        raise RetriableError("too many wrong codes: wait a minute", retry_after=40.2)
+
+    monkeypatch.setattr(bot, "log_in", log_in)
+    assert await later(ada.http, "POST", "/api/login", json={"code": "x"}) == (503, "41")
+    assert await later(ada.http, "POST", "/api/do", json={}) == (400, "")
 
 
 async def test_a_code_is_used_by_post_only_and_once(bot: Scripted, stranger: Any) -> None:
