@@ -392,7 +392,6 @@ async def test_26_4_what_is_to_be_tried_again_says_when(
 
     monkeypatch.setattr(bot, "log_in", log_in)
     assert await later(ada.http, "POST", "/api/login", json={"code": "x"}) == (503, "41")
-    assert await later(ada.http, "POST", "/api/do", json={}) == (400, "")
 
 
 async def test_a_code_is_used_by_post_only_and_once(bot: Scripted, stranger: Any) -> None:
