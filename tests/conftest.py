@@ -6,11 +6,13 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from goodbot.base import priority
+from goodbot.base.busy import TurnedAway
 from hypothesis import HealthCheck, settings
 
 from tests.support import free_port
@@ -52,6 +54,15 @@ def _is_local(address: Any) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+@pytest.fixture(autouse=True)
+def nobody_turned_away() -> Iterator[None]:
+    """A process counts whom it has put off, and tells that in `status`: of each test its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TurnedAway, "total", 0)
+        patch.setattr(TurnedAway, "answered", Counter())
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -106,6 +106,8 @@ class Status(Public):
     moved: str
     disk: str
     turned_away: int
+    told_later: int
+    """Calls by HTTP that were answered 429 or 503, since the start."""
     strangers: int
     """How often people who may not even talk have tried commands of owners, since the start."""
     descriptors: str
@@ -159,6 +161,7 @@ class Status(Public):
         """What found no room or is not used, and what nobody rated."""
         counts = {
             "status_turned_away": self.turned_away,
+            "status_told_later": self.told_later,
             "status_strangers": self.strangers,
             "status_unshared": self.waiting_for_consent,
             "status_others": self.off_policy,

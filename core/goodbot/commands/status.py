@@ -127,6 +127,7 @@ def _http(s: Services, language: str) -> dict[str, Any]:
         "address": s.http.address if s.http.listening else "",
         "moved": s.http.moved(language),
         "turned_away": TurnedAway.total,
+        "told_later": TurnedAway.answered.total(),
         "descriptors": s.http.descriptors.trouble,
     }
 

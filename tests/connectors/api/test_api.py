@@ -422,6 +422,17 @@ async def test_s7_what_is_not_kept_is_429_with_a_sentence(
     assert (await api.me.post("/v1/feedback", {"turn": turn, "score": 1}))[0] == 200
 
 
+async def test_26_4_whoever_is_told_to_try_again_is_counted_in_status(
+    api: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counted those for whom there was no place, and not those whom the API itself had put off."""
+    assert "told to try again later" not in await api.bot.command("status")
+    with monkeypatch.context() as patch:
+        patch.setattr(limits.shutil, "disk_usage", lambda _: SimpleNamespace(free=limits.RESERVE - 1))
+        assert [(await api.me.post("/v1/turns", ANSWER))[0] for _ in range(2)] == [429, 429]
+    assert "2 calls by HTTP were told to try again later" in await api.bot.command("status")
+
+
 async def test_s7_people_behind_one_client_are_counted_one_by_one(tmp_path: Path) -> None:
     """One of them who rated without end took the day's number from all others behind the same token."""
     few = {"serving": ServingConfig(ratings_per_day=2)}
