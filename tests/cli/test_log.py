@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -151,6 +153,29 @@ def test_a_daemon_writes_json_and_nothing_else(bot: Bot) -> None:
     assert any("tiny answers on terminal" in line["msg"] for line in lines)
     assert {line["level"] for line in lines} <= {"debug", "info", "warning"}
     assert CANARY not in text
+
+
+REPEATS = """
+import logging, sys
+from goodbot.base import log
+log.to_stderr()  # as `goodbot run` begins, and once its config is known
+logging.getLogger("x").info("it begins")
+log.to_stderr("info", sys.argv[1], ["secret"])
+for number in range(100):
+    logging.getLogger("goodbot.store").error("the disk fails for the %dth time: secret", number)
+    logging.getLogger("y").info("quiet %d", number)
+"""
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_b5_b9_b15_the_log_of_a_daemon_keeps_equal_lines_back(format: str) -> None:
+    """The filter was tried by itself, and nothing saw to it that the log has it."""
+    done = subprocess.run(
+        [sys.executable, "-c", REPEATS, format], capture_output=True, text=True, check=True, timeout=600
+    )
+    assert done.stderr.count("the disk fails") == 1
+    assert done.stderr.count("quiet") == 100, "what is no trouble is told each time"
+    assert "secret" not in done.stderr
 
 
 def test_b5_b9_b15_what_is_said_again_and_again_is_one_line_a_minute() -> None:
