@@ -25,6 +25,7 @@ from goodbot_connectors.kit.fields import Json, as_json, items, string, strings,
 
 SECONDS = 8.0
 """For the whole conversation; `goodbot doctor` waits ten."""
+_PART = 64 * 1024
 _GRACE = 1.0
 _LONGEST_LINE = 4 << 20
 _INITIALIZE, _LIST = 1, 2
@@ -148,7 +149,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if signal_ is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal_)
-        drain = asyncio.ensure_future(process.communicate())
+        drain = asyncio.ensure_future(_drained(process))
         done, _ = await asyncio.wait({drain}, timeout=_GRACE)
         if done:
             drain.exception()
@@ -157,3 +158,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await asyncio.wait({drain})
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)  # whom it has left behind
+
+
+async def _drained(process: asyncio.subprocess.Process) -> None:
+    """Wait for its end; nothing of what it still says is kept."""
+    while process.stdout is not None and await process.stdout.read(_PART):
+        pass
+    await process.wait()

@@ -8,13 +8,15 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from goodbot.base import spawn
+from goodbot.base import heard, spawn
 from goodbot.base.errors import FatalConnectorError
 
 from goodbot_connectors.openclaw.config import OpenClawSettings
 
 SECONDS = 240.0
 """A command of it takes 4 s on a quiet machine, and ten times that on a busy one."""
+MOST = 8 << 20
+"""Bytes of what a command may say: its settings are thousands."""
 _TOLD = 300
 
 
@@ -60,10 +62,13 @@ class Program:
         )
         try:
             async with asyncio.timeout(SECONDS):
-                said, _ = await process.communicate(given.encode())
+                said, _ = await heard.all_of(process, given.encode(), most=MOST)
         except BaseException as error:
-            process.kill()
-            await process.wait()
+            await heard.end(process)
+            if isinstance(error, heard.SaidTooMuchError):
+                raise FatalConnectorError(
+                    f"`openclaw {' '.join(words[:2])}` said more than {MOST >> 20} MB and was ended"
+                ) from error
             if isinstance(error, TimeoutError):
                 raise FatalConnectorError(
                     f"`openclaw {' '.join(words[:2])}` did not end within {SECONDS:g} s: try again"

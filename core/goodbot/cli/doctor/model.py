@@ -21,7 +21,7 @@ from goodbot.api.registry import choose_backend
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts import beside, explained, pauses
 from goodbot.api.texts.terminal import here, phrase
-from goodbot.base import sampling, spawn
+from goodbot.base import heard, sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.base.installed import missing_modules
 from goodbot.base.machine.device import available_memory, physical_memory, place
@@ -34,8 +34,10 @@ from goodbot.inference.models.disk import stored
 from goodbot.inference.servers import choice
 
 _CHOOSE = "goodbot model use auto"
-_CHILD_SECONDS = 40
-_LOOK_SECONDS = _CHILD_SECONDS - 5.0
+_CHILD_SECONDS = 40.0
+_LOOK_SECONDS = _CHILD_SECONDS - 5
+_MOST = 4 << 20
+"""Bytes of what a child may say; what says more is ended, and has said nothing."""
 _LOOK = "goodbot_training.process.look"
 _ASK = """
 import importlib, json, sys
@@ -125,12 +127,11 @@ async def _child(*words: str, cage: spawn.Cage | None) -> tuple[int, str, str]:
         cage=cage,
     )
     try:
-        out, error = await process.communicate()
-    except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        raise
+        out, error = await heard.all_of(process, most=_MOST)
+    except heard.SaidTooMuchError:
+        out, error = b"", b""
+    finally:
+        await heard.end(process)
     return process.returncode or 0, out.decode(errors="replace"), error.decode(errors="replace")
 
 

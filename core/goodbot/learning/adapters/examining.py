@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from goodbot.base import spawn
+from goodbot.base import heard, spawn
 from goodbot.base.errors import AdapterError
 from goodbot.learning import worker_process
 
@@ -60,19 +60,18 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             environ={**environ, "OMP_NUM_THREADS": "1"},
-            limit=_ANSWER,
         )
     except OSError as error:
         raise AdapterError(f"what reads adapters: {spawn.why_not(error)}") from error
     try:
         async with asyncio.timeout(_SECONDS):
-            out, said = await process.communicate(json.dumps(request).encode() + b"\n")
+            out, said = await heard.all_of(process, json.dumps(request).encode() + b"\n", most=_ANSWER)
+    except heard.SaidTooMuchError as error:
+        raise AdapterError(f"what reads adapters said too much: {after.name} may be damaged") from error
     except TimeoutError as error:
         raise AdapterError(f"{after.name} was not read within {_SECONDS / 60:g} minutes") from error
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await heard.end(process)
     if process.returncode:
         words = said[-_LAST_WORDS:].decode("utf-8", "replace").strip() or "no word"
         logger.warning("what reads adapters ended with %d: %s", process.returncode, words)
@@ -81,7 +80,7 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
 
 def _distance(out: bytes, after: Path) -> Distance:
     try:
-        found = cast("dict[str, Any]", json.loads(out[:_ANSWER]))
+        found = cast("dict[str, Any]", json.loads(out))
         if found["event"] == "failed":
             raise AdapterError(worker_process.kept(found["reason"]))
         groups = tuple(
