@@ -12,7 +12,7 @@ from tests.architecture.source import modules, names
 
 DOOR = {
     "core/goodbot/base/spawn.py": "the door",
-    "core/goodbot/base/desktop.py": "the person's own browser, with the path of a file and nothing else",
+    "core/goodbot/base/desktop.py": "which browser there is; the door starts it",
     "core/goodbot/base/cage/__main__.py": "what every program is started through",
     "core/goodbot/base/cage/linux.py": "the driver's own program, before the child is locked up",
     "core/goodbot/base/cage/macos.py": "the system's own sandbox, asked whether it is there",

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import webbrowser
 from pathlib import Path
 
@@ -52,34 +55,83 @@ def test_a_script_sits_nowhere(stream: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert not desktop.sits_here()
 
 
+SEES = """#!{python}
+import json, os, sys
+def is_open():
+    try:
+        return bool(os.fstat({handle}))
+    except OSError:
+        return False
+there = {{"words": sys.argv[1:], "environ": dict(os.environ), "cwd": os.getcwd(), "handle": is_open()}}
+with open({seen!r}, "w") as file:
+    json.dump(there, file)
+sys.exit({code})
+"""
+
+
+class Chosen:
+    """A program in the place of a browser, as the variable BROWSER names one; it notes what it has."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.seen, self.program = folder, folder / "seen.json", folder / "browser"
+        monkeypatch.setenv("BROWSER", str(self.program))
+        monkeypatch.setattr(webbrowser, "get", lambda: webbrowser.GenericBrowser(str(self.program)))
+
+    def opens(self, url: str, page: Path, code: int = 0) -> bool:
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.set_inheritable(handle, True)
+            told = {"python": sys.executable, "handle": handle, "seen": str(self.seen), "code": code}
+            self.program.write_text(SEES.format(**told))
+            self.program.chmod(0o700)
+            return desktop.show(url, page)
+        finally:
+            os.close(handle)
+
+
 def test_no_browser_takes_the_terminal_but_one_that_was_chosen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """And it is started with nothing that other accounts of the machine may not read."""
     page = tmp_path / "page.html"
     page.write_text("of the time before")
-    opened: list[str] = []
-
-    def open_in(self: webbrowser.GenericBrowser, url: str, new: int = 0, autoraise: bool = True) -> bool:
-        opened.append(url)
-        return True
-
-    monkeypatch.setattr(webbrowser.GenericBrowser, "open", open_in)
-    lynx = webbrowser.GenericBrowser("lynx")
-    monkeypatch.setattr(webbrowser, "get", lambda: lynx)
-    assert not desktop.show("http://127.0.0.1/#secret", page)
-    monkeypatch.setenv("BROWSER", "lynx")
-    assert desktop.show('http://127.0.0.1/#secret"&', page)
-    assert opened == [page.as_uri()]
+    chosen = Chosen(tmp_path, monkeypatch)
+    monkeypatch.delenv("BROWSER")
+    assert not chosen.opens("http://127.0.0.1/#secret", page)
+    assert not chosen.seen.exists()
+    monkeypatch.setenv("BROWSER", str(chosen.program))
+    assert chosen.opens('http://127.0.0.1/#secret"&', page)
+    assert json.loads(chosen.seen.read_text())["words"] == [page.as_uri()]
     assert page.stat().st_mode & 0o777 == 0o600
     assert '"0; url=http://127.0.0.1/#secret&quot;&amp;"' in page.read_text()
-
-    def starts_nothing(*_: object) -> bool:
-        return False
-
-    monkeypatch.setattr(webbrowser.GenericBrowser, "open", starts_nothing)
-    assert not desktop.show("http://127.0.0.1/#secret", page)
+    assert not chosen.opens("http://127.0.0.1/#secret", page, code=1)
     assert not page.exists()
+
+
+def test_s1_a_browser_has_nothing_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It was started with the whole environment, tokens included, in the directory that one was in."""
+    needed = {
+        "DISPLAY": ":7",
+        "WAYLAND_DISPLAY": "wayland-7",
+        "XDG_RUNTIME_DIR": str(tmp_path),
+        "XDG_CURRENT_DESKTOP": "GNOME",
+        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/bus",
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "LC_TIME": "C.UTF-8",
+        "https_proxy": "http://proxy:8080",
+    }
+    ours = ("TELEGRAM_TOKEN", "GOODBOT_SERVER_KEY", "SLACK_BOT_TOKEN", "MY_BOT", "LD_AUDIT", "PYTHONPATH")
+    for name, value in (needed | dict.fromkeys(ours, "")).items():
+        monkeypatch.setenv(name, value)
+    chosen = Chosen(tmp_path, monkeypatch)
+    assert chosen.opens("http://127.0.0.1/#secret", tmp_path / "page.html")
+    told = json.loads(chosen.seen.read_text())
+    assert needed.items() <= told["environ"].items()
+    assert told["environ"]["PATH"] == os.environ["PATH"]
+    assert not set(ours) & told["environ"].keys()
+    assert told["cwd"] == "/"
+    assert told["handle"] is False
 
 
 def test_a_browser_that_cannot_read_the_page_is_not_started(

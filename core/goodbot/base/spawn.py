@@ -81,7 +81,9 @@ Running = subprocess.Popen[bytes]
 Done = subprocess.CompletedProcess[str]
 """A program that has ended: its `returncode`, `stdout` and `stderr`."""
 _SCRATCH = "goodbot-own-"
-_NOTHING = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+NOTHING = subprocess.DEVNULL
+"""A stream of a child that leads nowhere."""
+_NOTHING = dict.fromkeys(("stdin", "stdout", "stderr"), NOTHING)
 """Never our own, which may be a terminal: who types there, and what it does, is no child's business."""
 SECONDS = 6 * 3600  # of one piece of work on foreign files, however large; only a training takes longer
 _sweeping: set[asyncio.Task[None]] = set()
@@ -186,11 +188,10 @@ def run(
     Raises OSError, and TimeoutError after `seconds`.
     """
     environ = child_environment() if environ is None else environ
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    options = {**_NOTHING, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     try:
         return subprocess.run(
             _through(command, environ),
-            stdin=subprocess.DEVNULL,
             env=environ,
             cwd=os.sep,
             text=True,
