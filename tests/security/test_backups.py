@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import sqlite3
 import tarfile
@@ -27,7 +28,7 @@ from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import fetched
-from goodbot.store import Store, codec, codes, inbox, joining, people, settings
+from goodbot.store import Store, codec, codes, inbox, joining, people, settings, workshop
 from goodbot.store.migrate import migrations
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
@@ -649,3 +650,26 @@ async def test_s3_where_programs_own_keys_go_asks(home: Path, there: bool) -> No
     ready = await restored(path, home)
     asked = {gain.text.split(" ")[1] for gain in ready.gains if gain.word == "addresses"}
     assert asked == {"upstream"} | (set() if there else {"pass_credentials"})
+
+
+def test_s3_a_forged_note_of_a_backup_deletes_nothing(tmp_path: Path) -> None:
+    """What a killed backup has left is deleted wherever it lies, which a note in the state directory says."""
+    home, disk = tmp_path / "bot", tmp_path / "disk"
+    for folder in (home, disk):
+        folder.mkdir(mode=0o700)
+    with workshop.made(home, disk):
+        [true] = (home / "backups").iterdir()
+        seal = os.readlink(true / "seal")
+    forged: list[Path] = []
+    for number, mac in enumerate(("", "0" * 64, seal)):
+        note = home / "backups" / f"tmp{number}"
+        note.mkdir(parents=True, mode=0o700)
+        forged.append(work := disk / f".goodbot-backup-{note.name}")
+        work.mkdir()
+        (work / "theirs").touch()
+        (note / "place").symlink_to(work)
+        if mac:
+            (note / "seal").symlink_to(mac)
+    assert workshop.left(home) == []
+    workshop.sweep(home)
+    assert all((work / "theirs").exists() for work in forged)

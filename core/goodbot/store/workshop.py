@@ -3,7 +3,8 @@
 
 A backup's holds all that is in the database, an export's what was learnt. The state directory has a note of
 each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held
-like any `Scratch`: there locks work, as they may not on that disk.
+like any `Scratch`: there locks work, as they may not on that disk. It is sealed (`goodbot.base.sealed`):
+what it names is deleted, outside the state directory.
 
 Likewise what `goodbot import` lays ready: a `Scratch` in the state directory.
 """
@@ -16,7 +17,7 @@ import secrets
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from goodbot.base import scratch, trees
+from goodbot.base import scratch, sealed, trees
 from goodbot.base.scratch import Scratch
 
 FOLDER = "backups"
@@ -26,7 +27,8 @@ STAGED = "import-"
 ANSWERS = "answers.jsonl"
 """Their file."""
 KINDS = ("backup", "export")
-_PLACE = "place"
+_PLACE, _SEAL = "place", "seal"
+"""Links of a note: to the directory, and to nothing, which holds the MAC. Reading one waits for nobody."""
 
 
 @contextlib.contextmanager
@@ -56,7 +58,9 @@ def _noted(home: Path, beside: Path, kind: str) -> Scratch | None:
     try:
         (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
         note = Scratch(home / FOLDER)
-        (note.path / _PLACE).symlink_to(_work(beside, note.path.name, kind))
+        work = _work(beside, note.path.name, kind)
+        (note.path / _SEAL).symlink_to(sealed.seal(home, FOLDER, os.fsencode(work)))
+        (note.path / _PLACE).symlink_to(work)
     except OSError:
         if note is not None:
             note.remove()
@@ -96,9 +100,10 @@ def sweep(home: Path) -> None:
 
 
 def _notes(home: Path) -> Iterator[tuple[Path, Path]]:
-    """Notes whose process has ended, and where they lead: to nothing but what is named after them."""
+    """Notes of ours whose process has ended, and where they lead: to nothing but what is named after them."""
     for note in scratch.abandoned(home / FOLDER):
         with contextlib.suppress(OSError):
-            work = (note / _PLACE).readlink()
-            if work in (_work(work.parent, note.name, kind) for kind in KINDS):
+            work, mac = (note / _PLACE).readlink(), os.readlink(note / _SEAL)
+            named = work in (_work(work.parent, note.name, kind) for kind in KINDS)
+            if named and sealed.holds(home, FOLDER, os.fsencode(work), mac):
                 yield note, work
