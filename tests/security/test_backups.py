@@ -28,7 +28,7 @@ from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import fetched
-from goodbot.store import Store, codec, codes, inbox, joining, people, settings, workshop
+from goodbot.store import Store, backup, codec, codes, inbox, joining, people, settings, workshop
 from goodbot.store.migrate import migrations
 from goodbot_connectors.claude_code.config import ClaudeCodeSettings
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
@@ -673,3 +673,28 @@ def test_s3_a_forged_note_of_a_backup_deletes_nothing(tmp_path: Path) -> None:
     assert workshop.left(home) == []
     workshop.sweep(home)
     assert all((work / "theirs").exists() for work in forged)
+
+
+async def test_s2_each_table_says_whether_it_travels(home: Path) -> None:
+    """What a backup holds of files is named, nothing by default; of the database it was nearly all tables."""
+    await stored(home)
+    tables = [name for (name,) in row(home, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    ours = {name for name in tables if not name.startswith("sqlite_")}
+    said = [*backup.TRAVELS, *backup.STRIPPED, *backup.EMPTIED]
+    assert ours - {*said} == set(), "say in store/backup.py whether its rows travel"
+    assert {*said} - ours == set(), "there is no such table any more"
+    assert len(said) == len({*said}), "one word for each"
+
+
+async def test_s2_nothing_of_a_table_without_a_word_travels(home: Path) -> None:
+    await stored(home, lambda db: people.grant(db, "api:ada", "rater", "pairing", 1.0))
+    path = home / "goodbot.db"
+    with closing(sqlite3.connect(path)) as db, db:
+        for name in ("later", 'quo"ted'):
+            doubled = name.replace('"', '""')
+            db.execute(f'CREATE TABLE "{doubled}" (secret TEXT)')
+            db.execute(f'INSERT INTO "{doubled}" VALUES (?)', (CODE,))
+    backup.strip(path, {})
+    assert row(home, 'SELECT * FROM later UNION ALL SELECT * FROM "quo""ted"') == []
+    assert CODE.encode() not in path.read_bytes()
+    assert len(row(home, "SELECT * FROM grants")) == 1

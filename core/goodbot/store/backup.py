@@ -24,8 +24,21 @@ from goodbot.store.commit_queue import explain
 _MARGIN = 1024 * 1024
 """Bytes that must stay free on the disk."""
 _BUSY_SECONDS = 5.0
-_JOINING = 20
-"""The schema from which on it is stored who asks to be let in."""
+TRAVELS = frozenset(
+    (
+        *("adapters", "aliases", "audit", "canaries", "channels", "comparisons", "cursors", "events"),
+        *("fixed_answers", "grants", "judgements", "labels", "links", "messages", "note_ratings"),
+        *("note_trials", "notes", "pairs", "pointers", "predicted", "predictions", "quarantines"),
+        *("queue_answers", "queue_shares", "queues", "rating_requests", "retries", "run_items"),
+        *("run_notes", "runs", "set_aside", "shares", "shift_examples", "shifts", "switches", "talkers"),
+        *("told", "traces", "turns", "waits", "withheld"),
+    )
+)
+"""The tables whose rows are in a backup."""
+STRIPPED = frozenset(("connector_values", "inbox"))
+"""Those of which a part is."""
+EMPTIED = frozenset(("codes", "join_requests"))
+"""Those of which nothing is; neither is anything of a table that is named nowhere here."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,18 +102,17 @@ def _require_whole(db: sqlite3.Connection, path: Path) -> None:
 def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
     """Take out of a copy what must not travel: it lets somebody in, or is done once it is read.
 
-    Those are codes, who asks to be let in, what was still to be done (a command under way would be
-    done again), what receipts say (they quote answers, and codes), and of what connectors keep all
-    that is not among `values`: patterns of keys, by connector. Nothing of it stays in the file's free space.
-    Raises StoreError.
+    Those are codes, who asks to be let in, any table that nobody has said travels, what was still to be
+    done (a command under way would be done again), what receipts say (they quote answers, and codes), and of
+    what connectors keep all that is not among `values`: patterns of keys, by connector. Nothing of it stays
+    in the file's free space. Raises StoreError.
     """
     with explained(path), contextlib.closing(_open(path, "mode=rw")) as db:
         db.execute("PRAGMA secure_delete = 1")
         db.execute("BEGIN IMMEDIATE")
-        if _number(db, "user_version") > 1:  # before, there were no codes
-            db.execute("DELETE FROM codes")
-        if _number(db, "user_version") >= _JOINING:
-            db.execute("DELETE FROM join_requests")
+        for table in _tables(db):
+            if table not in TRAVELS | STRIPPED:
+                db.execute(f"DELETE FROM {_quoted(table)}")  # noqa: S608
         db.execute(
             "UPDATE inbox SET payload = '', receipt = json_remove(json_set(receipt, '$.x', ''), '$.r')"
         )
@@ -228,11 +240,19 @@ def _number(db: sqlite3.Connection, pragma: str) -> int:
 
 def rows_of(db: sqlite3.Connection) -> dict[str, int]:
     """How many rows each table has."""
-    tables = db.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-    ).fetchall()
     counts: dict[str, int] = {}
-    for (name,) in tables:
-        quoted = str(name).replace('"', '""')
-        counts[name] = db.execute(f'SELECT count(*) FROM "{quoted}"').fetchone()[0]  # noqa: S608
+    for name in _tables(db):
+        counts[name] = db.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchone()[0]  # noqa: S608
     return counts
+
+
+def _tables(db: sqlite3.Connection) -> list[str]:
+    found = db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    return [str(name) for (name,) in found.fetchall()]
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
