@@ -205,13 +205,17 @@ def _why_not(one: Described, value: SettingValue, *, secret: bool) -> str:
 
 def _in(config: Config, one: Described) -> Any:
     """What a config says of a setting, or its default; nothing where its plugin is not switched on."""
-    found: object = config
+    found: Any = config
     for depth, name in enumerate(one.key.split(".")):
-        switches = depth == 1 and isinstance(found, Mapping)
+        switches = depth == 1 and _is_table(found)
         found = _part(found, name)
         if found is None:
             return None if switches else one.default
     return found
+
+
+def _is_table(of: object) -> bool:
+    return isinstance(of, Mapping)
 
 
 def _part(of: object, name: str) -> object:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
 from typing import Any, TypeVar
 
 import aiosqlite
@@ -119,7 +118,9 @@ def _said(rows: Sequence[Any]) -> list[dict[str, Any]]:
 
 def mixed(newest: Sequence[_T], unsure: Sequence[_T], limit: int) -> list[_T]:
     """The newest, with one that it is unsure of behind each, as far as there are any; none of them twice."""
-    both = (one for pair in zip_longest(newest, unsure) for one in pair if one is not None)
+    both: list[_T] = []
+    for n in range(max(len(newest), len(unsure))):
+        both += (*newest[n : n + 1], *unsure[n : n + 1])
     return [*dict.fromkeys(both)][:limit]
 
 
