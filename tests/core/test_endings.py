@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.api.sentences import Condition, Reason, because, in_words, waits, words
+from goodbot.api.sentences import Condition, Reason, because, brief, in_words, waits, words
 from goodbot.api.texts import LANGUAGES
 from goodbot.store import codec, news, runs
 
@@ -53,6 +53,50 @@ def test_the_figures_stand_as_the_language_writes_them() -> None:
         "Its answers are too far from the base model's: 3.00 over 1 answer (allowed: 1.5)."
     )
     assert words(because("check_part", strength=0.5, what=too_far)).startswith("At 50% its answers are")
+
+
+HALF = (because("check_kept", share=0.5), *SOUND, because("check_full", strength=1.0, what=LOST))
+
+
+def test_the_news_say_what_was_kept_and_why_without_the_figures() -> None:
+    assert words(*brief(HALF)) == (
+        f"50% of the change is kept, since more of it made 30 test answers odd. {words(*SOUND)}"
+    )
+    kept = codec.load_reasons(codec.dump_reasons(HALF))
+    for language in LANGUAGES:
+        told = words(*brief(kept), language=language)
+        assert "30" in told
+        assert "19" not in told, "what is allowed is a figure"
+        assert words(LOST, language=language)[1:-2] not in told
+    too_far = because("check_part", strength=0.5, what=because("harm_drift", by=3.0, count=9, limit=1.5))
+    told = words(*brief((because("check_kept", share=0.25), *SOUND, too_far)))
+    assert told == f"25% of the change is kept, since more of it was too much. {words(*SOUND)}"
+    one = because("harm_knowledge", foreign=4, anchors=128, before=3, allowed=0)
+    told = words(*brief((because("check_kept", share=0.5), because("check_full", strength=1.0, what=one))))
+    assert told == "50% of the change is kept, since more of it made 1 test answer odd."
+
+
+def test_what_is_no_good_news_or_not_ours_is_told_as_it_is() -> None:
+    refused = (because("check_not_kept", share=0.5), LOST, because("check_full", strength=1.0, what=LOST))
+    for whole in (SOUND, refused, (), (because("check_kept", share=0.5), *SOUND)):
+        assert brief(whole) == whole
+    assert words(*brief((because("check_kept", share=0.5), because("check_full")))) == ""
+
+
+async def test_the_figures_of_what_was_kept_are_behind_details(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.train()
+        ending = codec.dump_reasons(HALF)
+        await bot.store.write(lambda db: db.execute("UPDATE runs SET reason = ?", (ending,)))
+        for command in ("why", "status", "adapters", "adapters show 1"):
+            name, _, words_ = command.partition(" ")
+            said = await bot.command(name, words_)
+            assert "50% of the change is kept, since more of it made" in said, command
+            assert "lost knowledge" not in said, command
+        for name, words_ in (("status", "--details"), ("adapters", "show 1 --details")):
+            assert "At full strength it has lost knowledge: 30 of 128" in await bot.command(name, words_)
+        assert (await bot.last_run()).reason == words(*HALF), "nothing is lost to programs"
 
 
 @pytest.mark.parametrize("kept", ["No harm found in 256 sampled answers.", '[["', "[[1]]", '[["x", 1, 2]]'])

@@ -23,6 +23,8 @@ _OF_ONE = ("share", "strength", "level")
 """Figures of reasons that are shares of one;"""
 _ENDS = ("change", "low", "high")
 """that are a difference and the ends of its interval;"""
+_FULLER = ("check_full", "check_part")
+"""Codes that say what was wrong with more of a change than is kept."""
 _HARM = "harm_"
 """So begin the codes of what speaks against a new version: their texts are clauses."""
 
@@ -56,6 +58,15 @@ def _trial_figures(language: str, *, good: int, rated: int, then: int, of: int, 
     return commas(language, new, say("trial_before", language, then=then, of=of, name=version(old, language)))
 
 
+def _kept(language: str, *, share: float, what: Sequence[Any]) -> str:
+    code, facts = what
+    told = percent(share, language)
+    if code != "harm_knowledge":
+        return say("kept_less", language, share=told)
+    odd = max(1, int(facts["foreign"]) - int(facts["before"]))
+    return say("kept_odd", language, share=told, count=odd)
+
+
 def _met(language: str, *, name: str, facts: Mapping[str, Any]) -> str:
     return _condition(name, facts, language)
 
@@ -66,6 +77,7 @@ _MADE: dict[str, Callable[..., str]] = {
     "stranger": _stranger,
     "text": _text,
     "trial_figures": _trial_figures,
+    "kept": _kept,
     "met": _met,
 }
 """Codes whose sentence needs more than the facts that are kept with them."""
@@ -123,6 +135,16 @@ def words(*reasons: Reason | None, language: str = "") -> str:
             made = _MADE.get(code)
             found.append(made(language, **facts) if made else _worded(code, facts, language))
     return joined(language, *found)
+
+
+def brief(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """A verdict for whoever reads the news: why only a part of a change is kept, without the figures."""
+    kept = next((one for one in reasons if one.code == "check_kept"), None)
+    fuller = [one for one in reasons if one.code in _FULLER]
+    if kept is None or not fuller:
+        return tuple(reasons)
+    why = because("kept", **{**kept.facts, "what": fuller[0].facts.get("what")})
+    return tuple(why if one is kept else one for one in reasons if one not in fuller)
 
 
 def _worded(code: str, facts: Mapping[str, Any], language: str) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from goodbot.api.adapters import manifest
-from goodbot.api.sentences import words
+from goodbot.api.sentences import brief, words
 from goodbot.api.server import BASE
 from goodbot.api.texts import beside, commas, explained, pauses, percent, retold, say
 from goodbot.base.errors import AdapterError
@@ -52,7 +52,7 @@ async def listed(call: Call) -> Result:
         told = told_of.get(row.version)
         lines.append(_line(lead, "  ".join(parts), told, row.version == active, language))
         if end and end.ending and not row.tainted:
-            lines.append(f"  {lead}   {_short(words(*end.ending, language=language))}")
+            lines.append(f"  {lead}   {_short(words(*brief(end.ending), language=language))}")
         entries.append(
             {
                 **asdict(row),
@@ -107,7 +107,8 @@ async def show(call: Call, named: Sequence[str]) -> Result:
         lines.append(pauses(language, learnt, kept(made_of, language)))
         why = words(*cause, language=language)
         lines.append(say("adapters_began", language, run=row.run, why=why))
-        lines.append(say("safety_check", language, reason=words(*verdict, language=language)))
+        checked = verdict if details else brief(verdict)
+        lines.append(say("safety_check", language, reason=words(*checked, language=language)))
     else:
         source = known.source if known else say("adapters_elsewhere", language)
         lines.append(say("adapters_source", language, source=source))

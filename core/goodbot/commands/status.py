@@ -37,15 +37,15 @@ async def status(call: Call) -> Result:
     question = await s.ab_test.current()
     language = call.user.language
     compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question, language))
-    found = await _now(s, compared, language)
+    details = DETAILS in call.args
+    found = await _now(s, compared, language, details=details)
     lines = found.for_everybody(language)
     if call.confidential:
-        details = DETAILS in call.args
         lines = [*found.for_owners(language, details=details), *compared.lines(language)]
     return Result(text="\n".join(lines), data=asdict(found))
 
 
-async def _now(s: Services, compared: report.Report, language: str) -> Status:
+async def _now(s: Services, compared: report.Report, language: str, *, details: bool) -> Status:
     condition = (await s.scheduler.readiness()).condition
     active = await s.registry.active()
     last = await s.store.read(lambda db: runs.last_runs(db, s.registry.scope))
@@ -83,7 +83,7 @@ async def _now(s: Services, compared: report.Report, language: str) -> Status:
         training=progress,
         judged=await _judged(s),
         pressure=pressure.for_owners(language) if pressure else None,
-        last_run=await _last_run(s, last[0], rows, now, language) if last else None,
+        last_run=await _last_run(s, last[0], rows, now, language, details=details) if last else None,
         tenancy=s.memory.plan,
         waits=words(s.memory.note(), language=language),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
@@ -139,10 +139,17 @@ async def _judged(s: Services) -> dict[str, Any] | None:
 
 
 async def _last_run(
-    s: Services, run: runs.Run, rows: Sequence[adapters.AdapterRow], now: states.Now, language: str
+    s: Services,
+    run: runs.Run,
+    rows: Sequence[adapters.AdapterRow],
+    now: states.Now,
+    language: str,
+    *,
+    details: bool,
 ) -> dict[str, Any]:
     """Its codes, the same in English, and what came of it as it is told here."""
-    told = states.of_run(run, rows, now, await changed.said(s.store, run, language), language)
+    account = await changed.said(s.store, run, language)
+    told = states.of_run(run, rows, now, account, language, details=details)
     return {**asdict(run), "why": run.why, "reason": run.reason, "told": told}
 
 

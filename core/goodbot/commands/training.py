@@ -12,7 +12,7 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
-from goodbot.api.sentences import at, ended, sentence, waits, words
+from goodbot.api.sentences import at, brief, ended, sentence, waits, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import commas, explained, joined, say
 from goodbot.base.errors import TrainingError, UsageError
@@ -110,7 +110,7 @@ async def _verdict(call: Call, run: asyncio.Task[RunOutcome], ratings: int, agai
     version = await _live(call, verdict) if live else say(f"run_{verdict.state}", language)
     ahead = "\n" + say("train_ahead", language, against=against) if against else ""
     return Result(
-        text=f"{explained(version, words(*verdict.ending, language=language), language)}{ahead}",
+        text=f"{explained(version, words(*brief(verdict.ending), language=language), language)}{ahead}",
         data={
             "run": verdict.run,
             "state": verdict.state,
@@ -170,7 +170,7 @@ async def _ending(call: Call, run: asyncio.Task[RunOutcome], *, private: bool) -
     if error := run.exception():
         return ended(say("train_not", language, why=error), language) if private else nothing
     verdict = run.result()
-    reason = words(*verdict.ending, language=language)
+    reason = words(*brief(verdict.ending), language=language)
     if verdict.state == "activated":
         waits = await call.services.registry.active() != verdict.version
         live = ended(await _live(call, verdict), language)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
-from goodbot.api.sentences import Reason, clause, sentence, words
+from goodbot.api.sentences import Reason, brief, clause, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.texts import commas, day, joined, pauses, retold, say
 from goodbot.api.turns import CHOICE
@@ -153,7 +153,7 @@ def _facts(
         say("why_chosen", language, count=chosen) if chosen else "",
         say("why_words", language, said=commas(language, *said)) if said else "",
         say("why_then", language, cause=why),
-        say("safety_check", language, reason=words(*verdict, language=language)),
+        say("safety_check", language, reason=words(*brief(verdict), language=language)),
     ]
     return [*filter(None, lines)]
 

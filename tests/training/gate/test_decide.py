@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from goodbot.api.sentences import brief, words
 from goodbot_training.gate import Verdict, decide
 from goodbot_training.job.types import TrainingSettings
 
@@ -190,6 +191,11 @@ def test_a_second_verdict_tells_of_the_first() -> None:
     again = refused.again(passed, 0.5)
     assert again.passed
     assert again.reason.startswith("50% of the change is kept. No harm found")
+    news = words(*brief(again.said))
+    assert news.startswith(
+        "50% of the change is kept, since more of it made 30 test answers odd. No harm found"
+    )
+    assert "knowledge" not in news
     assert " At full strength it has lost knowledge: 30 of 128 test answers" in again.reason
     told = refused.again(passed, 0.25, 0.5).reason
     assert told.startswith("25% of the change is kept. No harm found")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goodbot.api.sentences import clause, words
+from goodbot.api.sentences import brief, clause, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import ended, explained, joined, pauses, retold, say
 from goodbot.store.adapters import AdapterRow
@@ -47,8 +47,28 @@ def answering(version: int, *, off: bool, begins: bool = False, language: str = 
     return say("answers_resumed" if off and version else "answers_now", language, name=name)
 
 
-def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "", language: str = "") -> str:
-    """What came of it: what its version is now, or why there is none; `changed` says what it has changed."""
+def of_run(
+    run: Run,
+    rows: Sequence[AdapterRow],
+    now: Now,
+    changed: str = "",
+    language: str = "",
+    *,
+    details: bool = False,
+) -> str:
+    """Say what came of a run: what its version is now, or why there is none.
+
+    Args:
+        run: The run.
+        rows: The versions.
+        now: What answers.
+        changed: What it has changed, as a sentence; may be empty.
+        language: What the reader reads.
+        details: Whether a verdict is told with all figures.
+
+    Returns:
+        One line.
+    """
     row = next((row for row in reversed(rows) if row.run == run.id), None)
     if row is None or run.state not in ("activated", "released"):
         word, why = say(f"run_{run.state}", language), words(*run.ending, language=language)
@@ -56,7 +76,8 @@ def of_run(run: Run, rows: Sequence[AdapterRow], now: Now, changed: str = "", la
     told = f"v{row.version} {of_version(row, now, language)}"
     if run.state != "activated":
         return told
-    check = say("safety_check", language, reason=words(*run.ending, language=language))
+    verdict = run.ending if details else brief(run.ending)
+    check = say("safety_check", language, reason=words(*verdict, language=language))
     return joined(language, ended(told, language), changed, check)
 
 

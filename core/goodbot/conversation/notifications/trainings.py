@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.api.sentences import Reason, clause, sentence, words
+from goodbot.api.sentences import Reason, brief, clause, sentence, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import beside, commas, joined, pauses, retold, say
 from goodbot.learning.training.readiness import Readiness
@@ -23,13 +23,13 @@ def live(
     """A new version answers; `what_changed` is a sentence, or empty."""
     learnt = say("learnt_from", language, learnt=pauses(language, *_learnt(made_of, language)))
     first = joined(language, say("live", language, version=version), what_changed, learnt)
-    return f"{first}\n{words(*verdict, language=language)}\n{say('live_steps', language)}"
+    return f"{first}\n{words(*brief(verdict), language=language)}\n{say('live_steps', language)}"
 
 
 def tried(version: int, verdict: Sequence[Reason], what_changed: str = "", language: str = "") -> str:
     """A new version answers in some of the conversations."""
     told = joined(language, say("tried", language, version=version), what_changed)
-    return f"{told}\n{words(*verdict, language=language)}"
+    return f"{told}\n{words(*brief(verdict), language=language)}"
 
 
 def waits(version: int, active: int, language: str = "") -> str:
