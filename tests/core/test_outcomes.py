@@ -73,7 +73,8 @@ async def test_outcomes_alone_fill_a_round_and_train(tmp_path: Path) -> None:
         for number, answer in enumerate(answers):
             receipt = await report(bot, answer, 1.0 if number % 2 else -1.0)
             assert receipt.outcome is Outcome.ACCEPTED
-        assert receipt.text == "Kept. 4 of 4 ratings: the next training can start."
+        waits = "the next training starts once an owner types `/rl train`"
+        assert receipt.text == f"Kept. 4 of 4 ratings: {waits}."
         assert await bot.labels(answers[1]) == {"loopback:owner": 1.0}
         await bot.command("train")
         await bot.settle()

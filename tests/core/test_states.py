@@ -7,18 +7,20 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import in_words
+from goodbot.api.sentences import Condition, counted, in_words, waits, words
+from goodbot.api.texts import LANGUAGES
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
-from goodbot.conversation.notifications import states
+from goodbot.conversation.notifications import progress, states
 from goodbot.learning.adapters import importing
-from goodbot.store import adapters, runs
+from goodbot.store import adapters, codec, runs
 
 from tests.core.builders import Bot, open_bot
 
@@ -392,9 +394,67 @@ async def test_a_receipt_says_of_a_full_round_what_it_waits_for(tmp_path: Path, 
         assert said == "Good. 8 of 8 ratings: the next training can start once an owner types `/rl resume`."
         await bot.command("resume")
         again = await bot.say("And now?")
-        assert (
-            await bot.chat.press(again, "good")
-        ).text == "Good. 8 of 8 ratings: the next training can start."
+        said = (await bot.chat.press(again, "good")).text
+        assert said == "Good. 8 of 8 ratings: the next training starts once an owner types `/rl train`."
+
+
+async def test_the_receipt_of_the_last_rating_says_what_the_training_waits_for(tmp_path: Path) -> None:
+    now = datetime.now()  # noqa: DTZ005  as the machine's own clock shows it
+    until = f"{now + timedelta(hours=2):%H:%M}"
+    quiet = f"{now - timedelta(hours=2):%H:%M}-{until}"
+    async with open_bot(tmp_path, schedule="auto", quiet_hours=quiet) as bot:
+        await bot.rated(7)
+        answer = await bot.say("Hello?")
+        await bot.app.scheduler.readiness()
+        receipt = await bot.chat.press(answer, "good")
+        assert receipt.text == f"Good. 8 of 8 ratings: training waits until {until}: these are quiet hours."
+        told = counted(receipt.reasons, "de")
+        assert told is not None
+        assert (told["have"], told["need"]) == (8, 8)
+        assert "Ruhezeit" in told["words"], "the pages say it, too"
+
+
+async def test_what_is_in_the_way_is_known_before_the_round_is_full(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        for count, known in ((0, None), (3, None), (4, "manual"), (7, "manual")):
+            have = (await bot.app.scheduler.standing()).available
+            if count > have:
+                await bot.rated(count - have)
+            readiness = await bot.app.scheduler.readiness()
+            assert readiness.condition.name == "ratings"
+            held = bot.app.scheduler.held
+            assert (held.name if held else None) == known, count
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        (None, "8 of 8 ratings: the next training can start."),
+        (waits("paused"), "8 of 8 ratings: the next training can start."),
+        (
+            waits("processors", load=0.99, limit=0.5),
+            "8 of 8 ratings: training waits until other programs use 50% of the processors or less"
+            " (now 99%).",
+        ),
+        (
+            Condition(name="unsuccessful", facts={"wanted": 3}, private={"state": "failed", "ending": ()}),
+            "8 of 8 ratings: the last training gave no new version, so the next one waits for more ratings.",
+        ),
+        (
+            waits("server", said="this server takes no adapters"),
+            "8 of 8 ratings: this server takes no adapters.",
+        ),
+    ],
+)
+def test_a_full_round_says_why_it_waits_in_every_language(held: Condition | None, told: str) -> None:
+    reason = progress(8, 8, held=held)
+    assert words(reason) == told
+    [kept] = codec.load_reasons(codec.dump_reasons((reason,)))
+    for language in LANGUAGES:
+        assert words(kept, language=language) == words(reason, language=language) != ""
+        found = counted([kept], language)
+        assert found is not None
+        assert found["need"] == 8
 
 
 async def test_of_one_that_is_not_to_be_used_nobody_is_told_that_it_will_answer(tmp_path: Path) -> None:

@@ -67,6 +67,11 @@ def _kept(language: str, *, share: float, what: Sequence[Any]) -> str:
     return say("kept_odd", language, share=told, count=odd)
 
 
+def _full(language: str, *, needed: int, name: str, facts: Mapping[str, Any]) -> str:
+    waits_for = _condition(name, facts, language)
+    return ended(say("status_counter", language, available=needed, needed=needed, next=waits_for), language)
+
+
 def _met(language: str, *, name: str, facts: Mapping[str, Any]) -> str:
     return _condition(name, facts, language)
 
@@ -77,12 +82,13 @@ _MADE: dict[str, Callable[..., str]] = {
     "stranger": _stranger,
     "text": _text,
     "trial_figures": _trial_figures,
+    "full_waits": _full,
     "kept": _kept,
     "met": _met,
 }
 """Codes whose sentence needs more than the facts that are kept with them."""
 
-_COUNTS = ("until", "at_least", "can_start", "rests")
+_COUNTS = ("until", "at_least", "can_start", "rests", "full_asked", "full_later", "full_waits")
 """Codes that say how far the next training is."""
 
 

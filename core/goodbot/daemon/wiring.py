@@ -144,7 +144,7 @@ def answering(base: LearningParts) -> AnsweringParts:
     ratings = Ratings(
         authorization=authorization,
         admission=admission,
-        progress=RoundCounter(base.scheduler.size, config.training.schedule),
+        progress=RoundCounter(base.scheduler.size, config.training.schedule, lambda: base.scheduler.held),
         clock=clock,
         pool=base.pool,
         notes=notes,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import aiosqlite
@@ -12,8 +13,9 @@ from goodbot.api.actions import run
 from goodbot.api.events import Button, RatingEvent, RatingKind
 from goodbot.api.labels import STARS, Opinion, is_stars
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import Reason, because, words
+from goodbot.api.sentences import Condition, Reason, because, waits, words
 from goodbot.api.texts import say
+from goodbot.conversation.notifications.counter import progress
 from goodbot.conversation.notifications.due import Due, dues
 from goodbot.learning.training.round_size import RoundSize
 from goodbot.store import Store, ledger, news, settings
@@ -40,9 +42,12 @@ class RoundCounter:
     nothing, so its rater gets a message.
     """
 
-    def __init__(self, size: RoundSize, schedule: str = "auto") -> None:
+    def __init__(
+        self, size: RoundSize, schedule: str = "auto", held: Callable[[], Condition | None] = lambda: None
+    ) -> None:
+        """`held`: what a training that has its ratings waits for."""
         self._size, self._pool = size, size.pool
-        self._schedule = schedule
+        self._schedule, self._held = schedule, held
         self._told: set[str] = set()
         """Keys that the store is known to hold: most ratings need not ask."""
         self._due: dict[str, list[Due]] = {}
@@ -188,7 +193,8 @@ class RoundCounter:
 
     def _progress(self, level: news.Level) -> Reason:
         more = level.available == news.COUNTED < level.needed
-        return progress(level.available, level.needed, at_least=more, rests=level.rests)
+        held = self._held() or (waits("manual") if self._schedule == "manual" else None)
+        return progress(level.available, level.needed, at_least=more, rests=level.rests, held=held)
 
     async def _is_new(self, db: aiosqlite.Connection, key: str) -> bool:
         if key not in self._told and await news.told(db, key):
@@ -277,13 +283,6 @@ def _said(event: RatingEvent) -> Reason:
     if is_stars(event.source):
         return because("stars", stars=round(2 * value) + 3, of=STARS)
     return because("good" if value > 0 else "bad")
-
-
-def progress(available: int, needed: int, *, at_least: bool = False, rests: bool = False) -> Reason:
-    """How far the next training is; with `at_least` there may be more available."""
-    if available < needed or at_least:
-        return because("at_least" if at_least else "until", available=available, needed=needed)
-    return because("rests" if rests else "can_start", needed=needed)
 
 
 def milestones(needed: int) -> tuple[int, ...]:

@@ -7,23 +7,21 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import aiosqlite
 
 from goodbot.api.sentences import Condition, Reason, in_words, met, waits
-from goodbot.base.clock import ago, woken
+from goodbot.base.clock import woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
-from goodbot.config.hours import clock_time
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.idle import LoadMonitor
 from goodbot.learning.training.disk_room import DiskRoom
 from goodbot.learning.training.publish import RunOutcome
-from goodbot.learning.training.readiness import Readiness
+from goodbot.learning.training.readiness import Readiness, not_yet
 from goodbot.learning.training.round_size import RoundSize
 from goodbot.learning.training.trainer import STOPPED, Trainer
 from goodbot.store import adapters, runs, settings, training_pool
@@ -67,6 +65,7 @@ class Scheduler:
         """How long ratings are collected after the last look."""
         self._barren = False
         """The last start found nothing to claim, or could not."""
+        self._held: Condition | None = None
 
     def wake(self) -> None:
         """Look again soon."""
@@ -80,6 +79,11 @@ class Scheduler:
     def training(self) -> bool:
         """Whether a run is under way."""
         return self._run is not None and not self._run.done()
+
+    @property
+    def held(self) -> Condition | None:
+        """What a run waits for that has its ratings, as of the last look; None: of nothing that is known."""
+        return waits("server", said=self._objection) if self._objection else self._held
 
     @property
     def progress(self) -> Mapping[str, Any] | None:
@@ -184,15 +188,22 @@ class Scheduler:
         """The first thing that a new run waits for, or what it is for."""
         # Every rating asks for this: all are counted only once nothing else is in the way.
         available = await self._store.read(lambda db: training_pool.available(db, self._pool, needed))
+        # From half of them on: the receipt of the last one is to say what is in the way.
+        self._held = await self._obstacle(retrain) if 2 * available >= enough else None
         if available < enough:
             return waits("ratings", available=available, needed=needed)
-        held = self.disk.missing() or await self._held_back() or (None if retrain else await self._not_yet())
-        if held := held or await (self.pressure() if self.training else self._load.before_run()):
+        if held := self._held:
             return replace(held, facts={**held.facts, "available": available})
         available = (await self.standing()).available
         if objection := self._plugins.veto_training(available) or self._filtering.failed:
-            return waits("plugin", said=objection, available=available)
+            self._held = waits("plugin", said=objection, available=available)
+            return self._held
         return met("replaces" if retrain else "enough", said=retrain, available=available)
+
+    async def _obstacle(self, retrain: str) -> Condition | None:
+        """What is in the way of a new run, beside ratings and plugins."""
+        held = self.disk.missing() or await self._held_back() or (None if retrain else await self._not_yet())
+        return held or await (self.pressure() if self.training else self._load.before_run())
 
     async def _tainted(self) -> bool:
         active = await self._registry.active()
@@ -228,20 +239,9 @@ class Scheduler:
         return Condition(name="unsuccessful", facts={"wanted": wanted - fresh}, private=private)
 
     async def _not_yet(self) -> Condition | None:
-        """Why the configured schedule does not allow a run now; None if it does.
-
-        One run a day: the first look after the time of day at which no run has begun since.
-        """
-        if self._config.schedule == "auto":
-            return None
-        if self._config.schedule == "manual":
-            return waits("manual")
-        local = datetime.fromtimestamp(now := self._clock.now())  # noqa: DTZ006  the owner's own clock
-        at = datetime.combine(local, clock_time(self._config.schedule))
+        """Why the configured schedule does not allow a run now; None if it does."""
         last = await self._store.read(lambda db: self._last_runs(db))
-        if local < at or (last and ago(last[0].started_at, now) <= now - at.timestamp()):
-            return waits("schedule", time=self._config.schedule)
-        return None
+        return not_yet(self._config.schedule, self._clock.now(), last[0].started_at if last else None)
 
     async def _last_runs(self, db: aiosqlite.Connection, limit: int = 1) -> list[runs.Run]:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
