@@ -30,8 +30,9 @@ class Terminal(io.StringIO):
         raise OSError("its size is not known")
 
 
-def test_the_bar_says_step_loss_time_left_and_what_fits() -> None:
-    assert bar(STEP, 120) == (
+def test_the_bar_says_step_and_time_left_and_the_figures_to_who_asks() -> None:
+    assert bar(STEP, 120) == "learning             █████████··············· 12/32 61 s left"
+    assert bar(STEP, 120, figures=True) == (
         "learning             █████████··············· "
         "12/32 loss 0.312 61 s left 94% of tokens, 88% of answers fit"
     )
@@ -39,7 +40,7 @@ def test_the_bar_says_step_loss_time_left_and_what_fits() -> None:
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 79, 80, 120])
 def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
-    line = bar(STEP, columns)
+    line = bar(STEP, columns, figures=True)
     assert len(line) <= columns
     assert line.startswith("learning")
     assert ("61 s left" in line) == (columns >= 40)
@@ -51,7 +52,8 @@ def test_before_anything_is_known_the_phase_is_told() -> None:
     assert told.sentence({"phase": "load", "step": 0, "steps": 0}) == "loading"
     assert bar({"phase": "downloading (MB)"}).startswith("downloading (MB)")
     older = {name: value for name, value in STEP.items() if name != "trajectory_acceptance"}
-    assert told.details(older)[-1] == "94% of tokens fit"
+    assert told.details(older, figures=True)[-1] == "94% of tokens fit"
+    assert told.details(older)[-1] == "61 s left"
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "file"])
@@ -71,7 +73,9 @@ def test_s8_a_foreign_word_is_a_line_for_people(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_status_says_as_much_and_who_does_something_else_hears_less() -> None:
-    assert told.sentence(STEP) == (
+    assert told.sentence(STEP) == "learning: 12/32, 61 s left"
+    assert told.sentence({**STEP, "left": 1}).startswith("learning: 12/32, 61 s left. I started over: 1 ")
+    assert told.sentence(STEP, figures=True) == (
         "learning: 12/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit"
     )
     assert told.brief(STEP) == "learning: 12/32, 61 s left"
@@ -84,12 +88,14 @@ def test_the_time_left_is_as_exact_as_it_is_known(seconds: float, says: str) -> 
     assert told.left(seconds) == says
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool = False) -> str:
+def shown(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, quiet: bool = False, figures: bool = False
+) -> str:
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     events: list[dict[str, Any]] = [{"phase": "load", "step": 0, "steps": 1}]
     events += [{**STEP, "step": step} for step in range(1, 33)]
-    with progress_line(quiet=quiet) as show:
+    with progress_line(quiet=quiet, figures=figures) as show:
         for event in events:
             show(event)
             show(event)  # the daemon is asked five times a second
@@ -106,7 +112,10 @@ def test_on_a_terminal_it_is_one_line_that_is_taken_away(monkeypatch: pytest.Mon
 def test_in_a_log_it_is_a_line_for_each_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = shown(monkeypatch, io.StringIO()).splitlines()
     assert lines[0] == "loading, 0/1"
-    assert lines[-1] == ("learning, 32/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit")
+    assert lines[-1] == "learning, 32/32, 61 s left"
+    assert len(shown(monkeypatch, io.StringIO(), figures=True).splitlines()) == len(lines)
+    all_of_it = shown(monkeypatch, io.StringIO(), figures=True).splitlines()[-1]
+    assert all_of_it == "learning, 32/32, loss 0.312, 61 s left, 94% of tokens, 88% of answers fit"
     assert len(lines) == 1 + 11
     assert not any("\x1b" in line or "█" in line for line in lines)
 

@@ -96,7 +96,8 @@ async def test_the_figures_of_what_was_kept_are_behind_details(tmp_path: Path) -
             assert "lost knowledge" not in said, command
         for name, words_ in (("status", "--details"), ("adapters", "show 1 --details")):
             assert "At full strength it has lost knowledge: 30 of 128" in await bot.command(name, words_)
-        assert (await bot.last_run()).reason == words(*HALF), "nothing is lost to programs"
+        last = (await bot.status())["last_run"]
+        assert (last["reason"], last["short"]) == (words(*HALF), words(*brief(HALF))), "nothing is lost"
 
 
 @pytest.mark.parametrize("kept", ["No harm found in 256 sampled answers.", '[["', "[[1]]", '[["x", 1, 2]]'])

@@ -209,9 +209,7 @@ async def test_it_is_edited_every_tenth_and_never_faster_than_the_platform_bears
     assert await run.step(4, step=50) == []
     accepted = {"token_acceptance": 0.941, "trajectory_acceptance": 1.0}
     [text] = await run.step(2, step=50, loss=0.25, eta=30.0, **accepted)
-    assert text == (
-        "Learning\nlearning ██████······ 50/100 · loss 0.250 · 30 s left · 94% of tokens, 100% of answers fit"
-    )
+    assert text == "Learning\nlearning ██████······ 50/100 · 30 s left", "no figures in a chat"
     edits = [await run.step(1, step=step) for step in range(51, 91)]
     assert sum(map(len, edits)) == 4, "a tenth more each"
     run.ended.set()

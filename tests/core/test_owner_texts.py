@@ -183,11 +183,13 @@ def test_what_was_learnt_from_is_counted_in_every_language() -> None:
 
 def test_a_run_under_way_is_told_in_the_readers_language() -> None:
     now = {"phase": "train", "step": 12, "steps": 32, "loss": 0.3125, "eta": 61.2, "left": 1}
-    assert progress.sentence(now, "de") == (
+    assert progress.sentence(now, "de").startswith("Lernen: 12/32, noch 61 s. Ich habe neu angefangen: ")
+    assert progress.sentence(now, "de", figures=True) == (
         "Lernen: 12/32, Verlust 0,312, noch 61 s. Ich habe neu angefangen: 1 Antwort wartet auf das nächste "
         "Training, denn ihre Bewertung hat sich währenddessen geändert."
     )
-    assert progress.sentence(now, "zh").startswith("正在学习：12/32，损失 0.312，还剩 61 秒。")
+    told = progress.sentence(now, "zh", figures=True)
+    assert told.startswith("正在学习：12/32，损失 0.312，还剩 61 秒。")
 
 
 def test_a_feature_has_both_its_texts() -> None:

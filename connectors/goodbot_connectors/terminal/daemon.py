@@ -158,7 +158,7 @@ class Daemon:
                 status = self.status()
         if status and (run := status["last_run"]):
             name = version(status["version"], here(), begins=True)
-            self._notify(joined(here(), sentence(run["reason"], here()), phrase("chat_now", name=name)))
+            self._notify(joined(here(), sentence(run["short"], here()), phrase("chat_now", name=name)))
 
     def stop(self) -> None:
         """SIGTERM, and wait until everything is stored and closed."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run under way in words, and as a line on a terminal: phase, step, loss, time left, what fits.
+"""A run under way in words, and as a line on a terminal: phase, step, time left; for who asks, the figures.
 
 What the trainer's `progress` events hold is told in `docs/worker-protocol.md`. The same words reach
 the terminal, `status` and the chat. Nothing heavy is imported: the command line needs it at once.
@@ -48,34 +48,38 @@ def block(progress: Mapping[str, Any], width: int) -> str:
     return "█" * filled + "·" * (width - filled)
 
 
-def details(progress: Mapping[str, Any], language: str = "") -> list[str]:
-    """`12/32`, `loss 0.312`, `2 min left`, `94% of tokens, 88% of answers fit`: what is known.
+def details(progress: Mapping[str, Any], language: str = "", *, figures: bool = False) -> list[str]:
+    """`12/32`, `2 min left`; with `figures` also `loss 0.312`, `94% of tokens, 88% of answers fit`.
 
-    The most important first, for whoever has little room. A token fits while the model says it about as
-    likely as who wrote the answer did, an answer as far as the objective lets it in.
+    What is known, the most important first, for whoever has little room. A token fits while the model says
+    it about as likely as who wrote the answer did, an answer as far as the objective lets it in.
     """
     step, planned = steps(progress)
     parts = [f"{step}/{planned}"] if planned else []
-    if (loss := _number(progress, "loss")) is not None:
+    if figures and (loss := _number(progress, "loss")) is not None:
         parts.append(say("loss", language, loss=figure(loss, language, digits=3)))
     if (eta := _number(progress, "eta")) is not None:
         parts.append(left(eta, language))
+    return [*parts, *_fit(progress, language)] if figures else parts
+
+
+def _fit(progress: Mapping[str, Any], language: str) -> list[str]:
+    """Which part of the tokens and of the answers fits, where it is known."""
     tokens, answers = (
         None if (share := _number(progress, f"{name}_acceptance")) is None else percent(share, language)
         for name in ("token", "trajectory")
     )
     if tokens and answers:
-        parts.append(say("fit", language, tokens=tokens, answers=answers))
-    elif tokens:
-        parts.append(say("fit_tokens", language, tokens=tokens))
-    elif answers:
-        parts.append(say("fit_answers", language, answers=answers))
-    return parts
+        return [say("fit", language, tokens=tokens, answers=answers)]
+    if tokens:
+        return [say("fit_tokens", language, tokens=tokens)]
+    return [say("fit_answers", language, answers=answers)] if answers else []
 
 
-def sentence(progress: Mapping[str, Any], language: str = "") -> str:
-    """One line for `status`: `learning: 12/32, loss 0.312, 2 min left, 94% of tokens fit`."""
-    doing, told = phase(progress, language), commas(language, *details(progress, language))
+def sentence(progress: Mapping[str, Any], language: str = "", *, figures: bool = False) -> str:
+    """One line for `status`: `learning: 12/32, 2 min left`; `figures` as for `details`."""
+    doing = phase(progress, language)
+    told = commas(language, *details(progress, language, figures=figures))
     said = explained(doing, told, language) if told else doing
     if not (left := progress.get("left")):
         return said
@@ -107,8 +111,8 @@ def _number(progress: Mapping[str, Any], name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "") -> str:
-    """Draw how far a run is: phase, bar, step, loss, time left, what fits.
+def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "", *, figures: bool = False) -> str:
+    """Draw how far a run is: phase, bar, step, time left.
 
     Where there is little room the bar is shorter and begins earlier; then what fits goes first.
 
@@ -116,11 +120,12 @@ def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "") -> s
         progress: A `progress` event.
         columns: The most that the line takes.
         language: What the reader reads.
+        figures: Whether it says the loss and what fits, too.
 
     Returns:
         One line.
     """
-    name, parts = phase(progress, language), details(progress, language)
+    name, parts = phase(progress, language), details(progress, language, figures=figures)
     while parts and wide(name) + _LEAST + wide(" ".join(parts)) > columns:
         parts.pop()
     text = " ".join(parts)
@@ -131,10 +136,10 @@ def bar(progress: Mapping[str, Any], columns: int = 80, language: str = "") -> s
 
 
 @contextlib.contextmanager
-def progress_line(*, quiet: bool) -> Generator[Progress]:
+def progress_line(*, quiet: bool, figures: bool = False) -> Generator[Progress]:
     """A function that shows progress on stderr: in place on a terminal, else line by line.
 
-    A line for each phase, and for each tenth of its steps.
+    A line for each phase, and for each tenth of its steps; `figures` as for `details`.
     """
     live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     shown = False
@@ -150,12 +155,12 @@ def progress_line(*, quiet: bool) -> Generator[Progress]:
                 columns = os.get_terminal_size(sys.stderr.fileno()).columns
             except OSError:
                 columns = 80
-            draw("\r\x1b[K" + bar(progress, columns - 1, here()), file=sys.stderr)
+            draw("\r\x1b[K" + bar(progress, columns - 1, here(), figures=figures), file=sys.stderr)
             return
         step, planned = steps(progress)
         if at != (now := (progress.get("phase"), 10 * step // planned if planned else 0)):
             at = now
-            parts = [phase(progress, here()), *details(progress, here())]
+            parts = [phase(progress, here()), *details(progress, here(), figures=figures)]
             write(commas(here(), *parts), file=sys.stderr, flush=True)
 
     try:

@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
         args.append("--dry-run")
     if waits or dry:
         args.append("wait")
-    with progress_line(quiet=arguments.json) as progress:
+    with progress_line(quiet=arguments.json, figures="--details" in args) as progress:
         try:
             answer = ask(arguments.home, command, args, progress, lambda: _alone(arguments, args, progress))
         except KeyboardInterrupt:

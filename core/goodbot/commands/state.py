@@ -51,14 +51,14 @@ class Public:
             return next_
         return say("status_counter", language, available=self.ratings, needed=self.needed, next=next_)
 
-    def _lines(self, next_: str, language: str) -> list[str]:
+    def _lines(self, next_: str, language: str, *, details: bool = False) -> list[str]:
         lines = [*([self.starting] if self.starting else []), *self._answering(language)]
         if self.store != "ok":
             lines.append(say("status_store", language, why=retold(self.store, language)))
         if self.server == "down" and not self.starting:
             lines.append(say("status_down", language))
         if self.training:
-            lines.append(told.sentence(self.training, language))
+            lines.append(told.sentence(self.training, language, figures=details))
             if self.waits:
                 lines.append(say("status_turns", language))
         else:
@@ -144,7 +144,7 @@ class Status(Public):
             *self.clock,
         )
         return [
-            *self._lines(self.condition.for_owners(language), language),
+            *self._lines(self.condition.for_owners(language), language, details=details),
             *filter(None, said),
             *self._left_over(language),
             *(alarm["text"] for alarm in self.alarms),

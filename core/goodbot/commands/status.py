@@ -11,7 +11,7 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
-from goodbot.api.sentences import clause, version, words
+from goodbot.api.sentences import brief, clause, version, words
 from goodbot.api.texts import beside, percent, retold, say
 from goodbot.base.busy import TurnedAway
 from goodbot.base.clock import ago
@@ -147,10 +147,11 @@ async def _last_run(
     *,
     details: bool,
 ) -> dict[str, Any]:
-    """Its codes, the same in English, and what came of it as it is told here."""
+    """Its codes, the same in English, and what came of it as it is told here; `short`: its verdict."""
     account = await changed.said(s.store, run, language)
     told = states.of_run(run, rows, now, account, language, details=details)
-    return {**asdict(run), "why": run.why, "reason": run.reason, "told": told}
+    short = words(*brief(run.ending), language=language)
+    return {**asdict(run), "why": run.why, "reason": run.reason, "told": told, "short": short}
 
 
 def _clock(title: str, ahead: float, language: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -229,7 +230,10 @@ async def test_pause_keeps_the_run_and_resume_goes_on_with_it(tmp_path: Path, co
         await bot.rated(8)
         await held_at(bot, 4)
         shown = "learning: 4/6, loss 0.250, 30 s left, 94% of tokens, 88% of answers fit"
-        assert shown in await bot.command("status")
+        assert shown in await bot.command("status", "--details")
+        brief = await bot.command("status")
+        assert "learning: 4/6, 30 s left" in brief
+        assert not re.search("loss|fit", brief)
         before = await claimed(bot)
         told = await bot.command(command)
         assert children() == 1, "the child is gone"
