@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.learnt import Learnt, account, card
+from goodbot.api.learnt import AnsweredTwice, Learnt, account, card, shown
+from goodbot.api.texts import LANGUAGES
 from goodbot.commands.base import Result
 from goodbot.config import ServingConfig
 from goodbot.store import runs, shifts
@@ -73,6 +74,33 @@ def test_nothing_proved_is_nothing_said() -> None:
 
 def test_no_length_is_told_of_answers_that_were_empty() -> None:
     assert card(learnt(shift("length", 4e10, before=0.0, after=40.0))) == ""
+
+
+def test_the_same_answer_is_not_shown_twice() -> None:
+    same = AnsweredTwice(prompt="Hello?", before="Hello.\n", after="Hello.")
+    other = AnsweredTwice(prompt="And now?", before="It is now.", after="Now.")
+    assert shown([same, other, same], "Before and after:", "v7") == [
+        "Before and after:",
+        "“And now?”",
+        "  before  It is now.",
+        "  v7      Now.",
+        "2 of your questions get the same answer as before.",
+    ]
+    assert shown([same], "Before and after:", "v7") == ["1 of your questions gets the same answer as before."]
+    for language in LANGUAGES:
+        [line] = shown([same, same], "Before and after:", "v7", language)
+        assert "2" in line
+    assert shown([], "Before and after:", "v7") == []
+
+
+def test_long_answers_are_shown_where_they_part() -> None:
+    begin = "a word " * 30
+    pair = AnsweredTwice(prompt="?", before=f"{begin}left", after=f"{begin}right, and more of it")
+    _, _, before, after = shown([pair], "Before and after:", "v7")
+    assert before.startswith("  before  …")
+    assert before.endswith("left")
+    assert after.endswith("right, and more of it")
+    assert max(map(len, (before, after))) <= 80
 
 
 def test_an_account_says_what_it_rests_on() -> None:

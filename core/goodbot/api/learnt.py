@@ -152,6 +152,8 @@ def account(learnt: Learnt | None, language: str = "") -> str:
 def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str, language: str = "") -> list[str]:
     """Show answers before and after, one block a question, for a chat or 80 columns.
 
+    Those that are the same are counted, not shown.
+
     Args:
         pairs: The questions with both answers.
         heading: The line above.
@@ -165,14 +167,16 @@ def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str, language: 
         return []
     before, empty = say("before", language), say("no_answer", language)
     wide = max(len(before), len(version))
-    lines = [heading]
-    for pair in pairs:
+    changed = [(pair.prompt, *_apart(pair)) for pair in pairs if _line(pair.before) != _line(pair.after)]
+    lines = [heading] if changed else []
+    for prompt, old, new in changed:
         lines += [
-            quoted(_short(pair.prompt) or empty, language),
-            f"  {before:{wide}}  {_short(pair.before) or empty}",
-            f"  {version:{wide}}  {_short(pair.after) or empty}",
+            quoted(_short(prompt) or empty, language),
+            f"  {before:{wide}}  {old or empty}",
+            f"  {version:{wide}}  {new or empty}",
         ]
-    return lines
+    same = len(pairs) - len(changed)
+    return [*lines, say("unchanged", language, count=same)] if same else lines
 
 
 def _change(one: Shift, figures: str, language: str) -> str:
@@ -202,6 +206,21 @@ def _finite(value: Any) -> float:
     return number
 
 
+def _apart(pair: AnsweredTwice) -> tuple[str, str]:
+    """Both answers in short, from shortly before where they part if that is far behind."""
+    before, after = _line(pair.before), _line(pair.after)
+    both = enumerate(zip(before, after, strict=False))
+    same = next((at for at, (old, new) in both if old != new), min(len(before), len(after)))
+    if same < _WIDE - 1:
+        return _short(before), _short(after)
+    start = same - _WIDE // 2
+    return _short(f"…{before[start:]}"), _short(f"…{after[start:]}")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    line = _line(text)
     return line if len(line) <= _WIDE else line[: _WIDE - 1] + "…"
