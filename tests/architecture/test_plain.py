@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 
 import pytest
@@ -94,6 +95,53 @@ def test_nor_has_a_page() -> None:
             one for one in re.findall(r'"([^"\n]*)"|>([^<>{}\n]+)<', text) for one in one if PROSE.search(one)
         ]
         assert [(page.name, one) for one in shown if house(one) or bent(one)] == []
+
+
+FOR_BUILDERS = {"docs/plugins.md", "CONTRIBUTING.md"}
+"""Under “How to”, and for who writes code."""
+THEIRS = {
+    "docs/platforms.md": {"scope", "scopes"},  # Slack's own word
+    "docs/proxy.md": {"side"},  # the value of a header
+    "docs/serving.md": {"digest"},  # Ollama's own word
+}
+"""A page of the docs, and the words that are somebody else's there."""
+_FENCE = re.compile(r"^( *)```.*?^ *```$", re.M | re.S)
+_COMMENT = re.compile(r"(?:^|\s)#\s.*$", re.M)
+
+
+def told() -> Iterator[str]:
+    """The pages of the docs for people who use it: README, tutorials, how-tos, and questions of everybody."""
+    site = tomllib.loads((ROOT / "docs/zensical.toml").read_text(encoding="utf-8"))["project"]
+    for part in site["nav"]:
+        for name, entry in part.items():
+            pages = [entry] if isinstance(entry, str) else [page for one in entry for page in one.values()]
+            if name in ("Home", "Tutorials", "How to"):
+                yield from (page for page in pages if page not in FOR_BUILDERS)
+    yield from (f"docs/{name}.md" for name in ("faq", "privacy", "costs"))
+
+
+def paragraphs(text: str) -> list[str]:
+    """What somebody reads: prose, tables, and the remarks in blocks of code; no address of a link."""
+    prose = _FENCE.sub(lambda block: "\n\n".join(_COMMENT.findall(block.group())), text)
+    prose = re.sub(r"\]\([^)]*\)|<!--.*?-->", "]", prose, flags=re.S)
+    return [re.sub(r"\s+", " ", one).strip(" *|") for one in re.split(r"\n\s*\n|\n *[*|]|\n *\d+\. ", prose)]
+
+
+@pytest.mark.parametrize("page", told())
+def test_nor_has_a_page_of_the_docs_for_people(page: str) -> None:
+    read = paragraphs((ROOT / page).read_text(encoding="utf-8"))
+    spared = THEIRS.get(page, set())
+    found = {word.lower() for one in read for word in house(one)}
+    assert spared <= found, "whoever is spared needs it"
+    stumbled = [
+        (word, one[:160]) for one in read for word in (*house(one), *bent(one)) if word.lower() not in spared
+    ]
+    assert stumbled == []
+
+
+def test_a_block_of_code_is_read_as_far_as_it_speaks() -> None:
+    page = "It *waits*\nfor you.\n\n```console\n$ gate # what the gate said\n```\n\n* a [gate](side.md)\n"
+    assert paragraphs(page) == ["It *waits* for you.", "# what the gate said", "a [gate]"]
 
 
 @pytest.mark.parametrize(
