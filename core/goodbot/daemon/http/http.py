@@ -136,9 +136,9 @@ class Http:
         if not self._config.url and not is_loopback(host):
             address = f"http://localhost:{self._config.port or PORT}"
             raise ConfigError(
-                f'[http] host = "{host}" would let others on the network reach goodbot, and tokens and texts '
-                "would cross it unencrypted: take `host` out and put a proxy with TLS before goodbot, or, if "
-                f'it is meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
+                f'[http] host = "{host}" would let others on the network reach goodbot. Tokens and texts '
+                "would cross it unencrypted. Take `host` out and put a proxy with TLS before goodbot. If it is "
+                f'meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
             )
 
     async def _listen_at_home(self, server: HttpServer) -> None:

@@ -210,8 +210,9 @@ async def test_tokens_cross_a_network_only_where_somebody_has_said_how(
     """T09: without `url` another host than the loopback is refused, before anything listens there."""
     routes = {"web": Site(RecordingHost(SPEC, state_dir=tmp_path), SiteSettings()).routes()}
     http = Http(HttpConfig(port=unused_tcp_port, host=host))
-    with pytest.raises(ConfigError, match=r"TLS before goodbot, or, .*`url` where people open it"):
+    with pytest.raises(ConfigError, match=r"TLS before goodbot\. .*`url` where people open it") as told:
         await http.mount(routes, lambda _: True)
+    assert max(len(sentence.split()) for sentence in str(told.value).split(". ")) <= 25
     assert not http.listening
 
 
