@@ -137,8 +137,8 @@ class Http:
             address = f"http://localhost:{self._config.port or PORT}"
             raise ConfigError(
                 f'[http] host = "{host}" would let others on the network reach goodbot. Tokens and texts '
-                "would cross it unencrypted. Take `host` out and put a proxy with TLS before goodbot. If it is "
-                f'meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
+                "would cross it unencrypted. Take `host` out and put a proxy with TLS before goodbot. If it "
+                f'is meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
             )
 
     async def _listen_at_home(self, server: HttpServer) -> None:
