@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Any
 
 import pytest
 
 from tests.architecture.source import ROOT
+from tests.examples.support import tool
 from tests.support import require
 
 FILE = ROOT / ".github/workflows/publish.yml"
@@ -33,7 +35,8 @@ def test_each_job_may_do_what_it_must(workflow: dict[Any, Any]) -> None:
 def test_it_holds_no_secret_and_runs_no_words_of_others() -> None:
     text = FILE.read_text(encoding="utf-8")
     assert "secrets." not in text
-    assert re.findall(r"\$\{\{ *(.+?) *\}\}", text) == ["github.token", "github.event.release.tag_name"]
+    tag = "github.event.release.tag_name"
+    assert re.findall(r"\$\{\{ *(.+?) *\}\}", text) == [tag, "github.token", tag]
 
 
 def test_what_is_published_is_built_apart_attested_and_told(workflow: dict[Any, Any]) -> None:
@@ -46,3 +49,46 @@ def test_what_is_published_is_built_apart_attested_and_told(workflow: dict[Any, 
     said = "\n".join(step.get("run", "") for step in jobs["build"]["steps"])
     assert "cmp again/*.whl dist/*.whl" in said
     assert "cyclonedx-py environment" in said
+
+
+CHANGES = """# Changelog
+
+<!-- what is new goes below -->
+
+## 0.2.0 (2026-12-24)
+
+### Added
+- Stars: [how](docs/training.md#stars), and [why](https://example.org).
+
+## 0.1.0 (2026-11-21)
+
+### Added
+- All of it.
+
+## 0.0.9 (2026-11-01)
+"""
+
+
+def test_the_page_of_a_release_says_what_the_changelog_says(workflow: dict[Any, Any]) -> None:
+    notes = tool("release_notes")
+    assert notes.cut(CHANGES, "v0.2.0", "https://code.example/blob/v0.2.0/") == (
+        "### Added\n"
+        "- Stars: [how](https://code.example/blob/v0.2.0/docs/training.md#stars), and [why](https://example.org).\n"
+    )
+    assert notes.cut(CHANGES, "0.1.0", "") == "### Added\n- All of it.\n"
+    for unknown in ("v0.2", "v0.2.0-rc1", "v1.0.0", "v0.0.9", "Unreleased", ""):
+        with pytest.raises(ValueError, match="make changelog"):
+            notes.cut(CHANGES, unknown, "")
+    cuts = [
+        step["run"] for step in workflow["jobs"]["build"]["steps"] if "release_notes" in step.get("run", "")
+    ]
+    puts = [step["run"] for step in workflow["jobs"]["page"]["steps"] if "run" in step]
+    assert len(cuts) == len(puts) == 1
+    assert cuts[0].strip().endswith(">notes.md")
+    assert "--notes-file notes.md" in puts[0]
+    assert "python" not in puts[0], "no code of ours may write there"
+
+
+def test_it_cuts_what_the_headings_are_made_like() -> None:
+    made = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
+    assert made["title_format"] == "## {version} ({project_date})"
