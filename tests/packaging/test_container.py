@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -112,3 +114,69 @@ def test_the_health_check_is_python_that_can_be_read() -> None:
     compile(command[2], "HEALTHCHECK", "exec")
     assert f"127.0.0.1:{of('EXPOSE')[0]}/healthz" in command[2]
     assert sys.version_info >= (3, 11)
+
+
+ENGINE = """#!/bin/sh
+echo "$(basename "$0") $*" >>"$SAID"
+case "$(basename "$0") $1" in
+  "$RUNS info") ;;
+  *" info") exit 1 ;;
+  *" inspect") echo "$HEALTH" ;;
+  *" healthcheck") [ "$HEALTH" = healthy ] ;;
+esac
+"""
+
+
+def checked(path: Path, runs: str, health: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """What the check of the container does with an engine that only takes notes."""
+    for name in ("docker", "podman"):
+        (path / name).write_text(ENGINE)
+        (path / name).chmod(0o700)
+    said = path / "said"
+    said.touch()
+    environ = {"PATH": f"{path}:{os.environ['PATH']}", "SAID": str(said), "RUNS": runs, "HEALTH": health}
+    done = subprocess.run(
+        [ROOT / ".ci/container"],
+        env={**os.environ, **environ, "TRIES": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    return done, said.read_text().splitlines()
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_where_an_engine_runs_it_is_built_and_held_to_its_health(engine: str, tmp_path: Path) -> None:
+    done, said = checked(tmp_path, engine, "healthy")
+    assert done.returncode == 0, done.stderr
+    assert f"the container was built and is healthy ({engine})" in done.stdout
+    words = [line.split()[1] for line in said if line.startswith(f"{engine} ")]
+    asks = "inspect" if engine == "docker" else "healthcheck"
+    assert words == ["info", "build", "run", "run", asks, "exec", "rm", "volume", "rmi"]
+    build, init, run = (line for line in said if line.split()[1] in ("build", "run"))
+    assert "--file Containerfile" in build
+    assert init.endswith(" ".join(INIT))
+    service = compose()["services"]["goodbot"]
+    for line in (init, run):
+        assert "--read-only --tmpfs /tmp" in line
+        assert f"--cap-drop ALL --security-opt {service['security_opt'][0].partition(':')[0]}" in line
+        assert f"--shm-size {service['shm_size']}" in line
+        assert ":/data" in line
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_container_that_is_not_well_is_a_failure_and_goes(engine: str, tmp_path: Path) -> None:
+    done, said = checked(tmp_path, engine, "starting")
+    assert done.returncode == 1
+    assert "the container did not become healthy" in done.stdout
+    assert [line.split()[1] for line in said[-4:]] == ["logs", "rm", "volume", "rmi"]
+
+
+def test_where_no_engine_runs_it_says_that_nothing_was_built(tmp_path: Path) -> None:
+    done, said = checked(tmp_path, "neither", "healthy")
+    assert done.returncode == 0
+    assert done.stdout == "THE CONTAINER WAS NOT BUILT: neither Docker nor Podman runs here\n"
+    assert said == ["docker info", "podman info"]
+    assert "step .ci/container" in (ROOT / ".ci/run").read_text()
