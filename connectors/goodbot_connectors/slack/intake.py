@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from goodbot.api.connector import ConnectorHost
@@ -106,8 +107,13 @@ class Intake:
             return False
         self._note(body, events)
         if events:
-            await self._host.submit(events)
+            await self._host.submit(await self._read_by(events))
         return True
+
+    async def _read_by(self, events: Sequence[Event]) -> list[Event]:
+        """With what those people read, who are known to be ours."""
+        languages = {user: await self._members.language(user) for user in {one.user.id for one in events}}
+        return [replace(one, user=replace(one.user, language=languages[one.user.id])) for one in events]
 
     def _standing(self, body: Json) -> ActorOrigin:
         """What the payload says; a slash command does not say whether its channel is shared."""

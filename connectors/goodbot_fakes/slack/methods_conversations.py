@@ -95,6 +95,7 @@ def users_info(slack: Context, arguments: Json) -> Json:
             "deleted": False,
             "profile": profile,
             "tz": "Europe/Berlin",
+            **({"locale": user.locale} if arguments.get("include_locale") else {}),
         }
     }
 

@@ -34,6 +34,7 @@ class User:
     bot_id: str = ""
     team: str = TEAM
     """Their workspace: another one where a channel is shared with its people (Slack Connect)."""
+    locale: str = "en-US"
 
 
 @dataclass(kw_only=True, slots=True)

@@ -157,7 +157,8 @@ async def test_a_channel_shared_with_another_company(
     ada = slack.people.id("ada")
     slack.people.say("ada", "hello", lab, mention=True)
     await slack.settled()
-    assert not slack.called("users.info"), "nobody is asked about where all are ours"
+    asked = [call.arguments["user"] for call in slack.calls if call.method == "users.info"]
+    assert asked == [ada], "for their language alone, where all are ours"
     before = len(host.events)
     said = slack.people.say("frida", "hello", lab, mention=True)
     slack.people.react("frida", lab, said.ts, "+1")
@@ -169,6 +170,60 @@ async def test_a_channel_shared_with_another_company(
     assert {event.user.id for event in host.events} == {ada}
     assert len(host.events) > before
     assert frida not in {event.user.id for event in host.events}
+    asked = [call.arguments["user"] for call in slack.calls if call.method == "users.info"]
+    assert asked.count(ada) <= 2, "for their language, and once whether they are ours"
+
+
+async def test_slack_tells_what_somebody_reads(
+    slack: FakeSlack, peer: SlackPeer, host: RecordingHost
+) -> None:
+    slack.workspace.users[slack.people.id("ada")].locale = "pt-BR"
+    for name in ("ada", "bob", "ada"):
+        slack.people.say(name, "hello", peer.lab.id, mention=True)
+        await slack.settled()
+    found = list(dict.fromkeys((event.user.id, event.user.language) for event in host.events))
+    ada, bob = (slack.people.id(name) for name in ("ada", "bob"))
+    assert found == [(ada, "pt-BR"), (bob, "en-US")]
+    asked = [call.arguments for call in slack.calls if call.method == "users.info"]
+    assert [one["user"] for one in asked] == [ada, bob], "asked once"
+    assert all(one["include_locale"] is True for one in asked)
+
+
+@pytest.mark.parametrize("failure", ["refused", "pause", "silence"])
+async def test_where_slack_does_not_say_it_a_message_is_taken_all_the_same(
+    failure: str, slack: FakeSlack, peer: SlackPeer, host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    match failure:
+        case "refused":
+            slack.app.scopes.discard("users:read")
+        case "pause":
+            slack.faults.rate_limit("users.info", seconds=30)
+        case _:
+            monkeypatch.setattr("goodbot_connectors.slack.members._SOON", 0.0)
+    for _ in range(2):
+        slack.people.say("ada", "hello", peer.lab.id, mention=True)
+        await slack.settled()
+    assert len(host.events) >= 2
+    assert {event.user.language for event in host.events} == {""}
+    asked = [call for call in slack.calls if call.method == "users.info"]
+    assert len(asked) <= 1, "not with each message"
+
+
+async def test_what_somebody_reads_is_believed_for_a_day_and_forgotten_with_them() -> None:
+    clock = VirtualClock()
+    told = Told({"team_id": "T0OURS", "locale": "de-DE"}, {"locale": "fr-FR"}, {"locale": "ja-JP"})
+    known = members(told, clock)
+    assert await known.ours("U1")
+    assert await known.language("U1") == "de-DE"
+    assert told.asked == 1, "one answer tells both"
+    clock.advance(86401)
+    assert await known.language("U1") == "fr-FR"
+    known.forget("U1")
+    assert await known.language("U1") == "ja-JP"
+    told.answers.append(RefusedError("users.info", "user_not_found"))
+    clock.advance(86401)
+    assert await known.language("U1") == "ja-JP", "as it was told last"
+    assert await known.language("") == ""
 
 
 @pytest.mark.parametrize("may_ask", [True, False])
