@@ -17,8 +17,11 @@ import goodbot_connectors
 import pytest
 import shtab
 from goodbot.api.commands import GROUPS, OLD, TABLE, Arg, Command, Grant, find, of, rates
+from goodbot.api.texts import LANGUAGES, say
+from goodbot.base.columns import wide
 from goodbot.cli import parser
 from goodbot.commands.base import Call
+from goodbot.config import ServingConfig
 from goodbot_connectors.api import table as api
 from goodbot_connectors.codex import shim
 from goodbot_connectors.slack.config import SlackSettings
@@ -91,6 +94,20 @@ PHONE = 12
 """Lines that a phone shows of one message without scrolling, about."""
 SMALLEST = 2000
 """Characters of a message on the platform that takes the fewest: Discord."""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_first_help_fits_a_phone_in_every_language(tmp_path: Path, language: str) -> None:
+    async with open_bot(tmp_path, sections={"serving": ServingConfig(language=language)}) as bot:
+        for role in ("owner", "rater", "talker"):
+            told = await bot.command("help", user=role)
+            assert told.startswith(say("help_talk" if role == "talker" else "help_rate", language))
+            for said in (told, await bot.command("help", user=role, channel="#room")):
+                lines = said.splitlines()
+                assert len(lines) <= PHONE, role
+                assert [line for line in lines if line.startswith("/rl ") and wide(line) > 64] == [], role
+            more = [await bot.command("help", group, user=role) for group in GROUPS]
+            assert all(len(said) <= SMALLEST for said in more), role
 
 
 @pytest.mark.parametrize("role", ["owner", "rater", "talker"])
