@@ -149,7 +149,7 @@ def brief(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     fuller = [one for one in reasons if one.code in _FULLER]
     if kept is None or not fuller:
         return tuple(reasons)
-    why = because("kept", **{**kept.facts, "what": fuller[0].facts.get("what")})
+    why = Reason("kept", {**kept.facts, "what": fuller[0].facts.get("what")})
     return tuple(why if one is kept else one for one in reasons if one not in fuller)
 
 
