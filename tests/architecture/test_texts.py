@@ -36,6 +36,7 @@ ROOMS = (
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
     *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands"),
+    *(f"goodbot_training.tiny.{name}" for name in ("show", "demo", "plugin")),
 )
 """Where what talkers and raters are told is said, and what whoever types commands reads."""
 OWNERS = re.compile(

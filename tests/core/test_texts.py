@@ -43,6 +43,7 @@ SAME = {
             "page_code_of",
             "page_conversation",
             "page_conversations",
+            "demo_question",
         ),
         *("page_message", "page_pages", "page_question", "page_version", "page_version_badge"),
         *("page_section_plugins", "page_version_head", "page_versions"),
@@ -83,6 +84,9 @@ NEVER_ONE = {
     "switch_back",
     "switch_until",
     "switch_done",
+    "demo_owner",
+    "demo_trains",
+    "demo_new",
 }
 """Texts with a number that is never 1."""
 

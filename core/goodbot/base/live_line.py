@@ -23,12 +23,18 @@ class LiveLine:
     On what is no terminal only whole lines are printed. A thread counts: who works need not yield.
     """
 
-    def __init__(self, out: TextIO, text: str = "", *, quiet: bool = False) -> None:
-        """`text` is what is waited for; with `quiet` nothing is printed at all."""
+    def __init__(
+        self, out: TextIO, text: str = "", *, quiet: bool = False, moment: str = "one moment"
+    ) -> None:
+        """`text` is what is waited for, `moment` stands where that is not said.
+
+        With `quiet` nothing is printed at all.
+        """
         self.live = out.isatty() and os.environ.get("TERM") != "dumb" and not quiet
         self._out = out
         self._quiet = quiet
         self._text = text
+        self._moment = moment
         self._since = time.monotonic()
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -72,4 +78,4 @@ class LiveLine:
             with self._lock:
                 still = time.monotonic() - self._since
                 if still >= _STILL:
-                    self._draw(f"{self._text or 'one moment'} … {still:.0f} s")
+                    self._draw(f"{self._text or self._moment} … {still:.0f} s")

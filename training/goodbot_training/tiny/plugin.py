@@ -8,6 +8,7 @@ from typing import Any
 
 from goodbot import hookimpl
 from goodbot.api.model import ModelSpec
+from goodbot.api.texts.terminal import phrase
 
 from goodbot_training.tiny import model_path
 from goodbot_training.tiny.styles import STYLES
@@ -41,5 +42,5 @@ def register_commands(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def _questions(text: str) -> int:
     if not (text.isdecimal() and len(text) <= 3 and 20 <= int(text) <= 200):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 20 to 200")
+        raise argparse.ArgumentTypeError(phrase("demo_number", text=repr(text)))
     return int(text)

@@ -10,6 +10,9 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from goodbot.api.progress import bar
+from goodbot.api.texts import beside, explained, percent
+from goodbot.api.texts.terminal import here, phrase
+from goodbot.base.columns import padded, wide
 from goodbot.base.live_line import LiveLine
 from goodbot.base.printing import say_json
 
@@ -27,21 +30,18 @@ class DemoPrinter:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._line = LiveLine(sys.stdout, quiet=quiet)
+        self._line = LiveLine(sys.stdout, quiet=quiet, moment=phrase("demo_moment"))
 
     @contextlib.contextmanager
     def beginning(self) -> Generator[None]:
         """Something moves on a terminal from here on, also while nothing is said."""
-        self._say("Good bot. Bad bot. It learns.\n")
+        self._say(f"{phrase('help_motto')}\n")
         with self._line:
-            self._line.show("starting the tiny model")
+            self._line.show(phrase("demo_starting"))
             yield
 
     def opening(self, backend: str) -> None:
-        self._say(
-            f"A tiny model (1M parameters, {backend}) answers in three styles at random.\n\n"
-            "First one bad rating, with its reason. Nothing is trained."
-        )
+        self._say(f"{phrase('demo_model', backend=backend)}\n\n{phrase('demo_first')}")
 
     def disliked(self, question: str, answer: str, chip: str) -> None:
         self._say(f"      {question}  →  {answer}\n  👎  {chip}")
@@ -50,61 +50,53 @@ class DemoPrinter:
         self._say(f"      {question}  →  {answer}")
 
     def word_over(self, short: int, asked: int) -> None:
-        followed = f"The next answers: {short} of {asked} are short."
-        self._say(f"{followed} The rating is taken back, and its note with it.\n")
+        self._say(f"{phrase('demo_followed', short=short, asked=asked)}\n")
 
     def owner(self, like: str, ratings: int) -> None:
-        self._say(
-            f"Now {ratings} ratings. The owner likes “{like}” and presses the wrong button one time in ten.\n"
-        )
+        self._say(f"{phrase('demo_owner', ratings=ratings, like=like)}\n")
 
     def asking(self, name: str, done: int, total: int) -> None:
-        self._update(f"new questions, {name} training: {done}/{total}", end=done == total)
+        self._update(phrase(f"demo_asked_{name}", done=done, total=total), end=done == total)
 
     def rated(self, done: int, total: int, question: str, answer: str, value: int) -> None:
         if done <= _SHOWN_RATINGS:
             self._say(f"  {'👍' if value > 0 else '👎'}  {question}  →  {answer}")
         else:
-            self._update(f"  … rated {done}/{total}", end=done == total)
+            self._update(f"  {phrase('demo_rated', done=done, total=total)}", end=done == total)
 
     def training_started(self, items: int) -> None:
-        self._say(f"\n{items} ratings: training starts by itself, in a process of its own.")
+        self._say(f"\n{phrase('demo_trains', ratings=items)}")
 
     def progress(self, progress: Mapping[str, Any]) -> None:
         last = progress.get("step") == progress.get("steps") and progress.get("phase") == "gate"
-        self._update("  " + bar(progress, _columns() - len("  ") - 1), end=last)
+        self._update("  " + bar(progress, _columns() - len("  ") - 1, here()), end=last)
 
     def verdict(self, state: str, reason: str) -> None:
         self._update("", end=False)
-        word = {"activated": "It passed the safety check", "refused": "It failed the safety check"}.get(
-            state, state
-        )
-        self._say(f"{word}: {reason}\n")
+        key = {"activated": "demo_passed", "refused": "demo_refused"}.get(state, f"run_{state}")
+        self._say(f"{explained(phrase(key), reason, here())}\n")
 
     def result(self, result: Mapping[str, Any]) -> None:
         if self._quiet:
             say_json(result)
             return
         before, after = result["before"], result["after"]
-        program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
         for row in _table(result["answers"][:_SHOWN_ANSWERS], _columns() if self._line.live else None):
             self._say(row)
-        self._say(
-            f"\nanswers in the liked style: {_share(before)} → {_share(after)}"
-            f"\nright answers:              {_right(before)} → {_right(after)}"
-            f"\n({after['answers']:.0f} new questions, which were never rated; 95 % intervals)"
-            f"\n\ntraining {result['train_seconds']:.0f} s, everything {result['seconds']:.0f} s"
-        )
+        figures = [
+            (phrase("demo_style"), f"{_share(before)} → {_share(after)}"),
+            (phrase("demo_right"), f"{_right(before)} → {_right(after)}"),
+        ]
+        asked, everything = f"{after['answers']:.0f}", f"{result['seconds']:.0f}"
+        self._say("\n" + "\n".join([*_aligned(figures), phrase("demo_new", asked=asked)]))
+        training = f"{result['train_seconds']:.0f}"
+        self._say(f"\n{phrase('demo_took', training=training, everything=everything)}")
+        places = [(phrase("demo_data"), result["home"])]
         if result["adapter"]:
-            self._say(
-                f"the adapter:  {result['adapter_directory']}  (sha256 {result['adapter']['sha256'][:12]}…)"
-            )
-        self._say(
-            f"all its data: {result['home']}\n\nWhat next:"
-            f"\n  {program} chat --demo-model   talk to the tiny model and rate it yourself"
-            f"\n  {program} demo --like terse   teach it another style"
-            f"\n  {program} init                set up a bot of your own, on a platform or here"
-        )
+            named = f"{result['adapter_directory']}  (sha256 {result['adapter']['sha256'][:12]}…)"
+            places.insert(0, (phrase("demo_adapter"), named))
+        self._say("\n".join(_aligned(places)))
+        self._say("\n".join(["", phrase("demo_next"), *_next_steps()]))
 
     def _say(self, text: str) -> None:
         self._line.say(text)
@@ -121,23 +113,48 @@ def _columns() -> int:
     return shutil.get_terminal_size().columns
 
 
+def _next_steps() -> list[str]:
+    """Commands, each with what it is for."""
+    program = sys.argv[0] if sys.argv[0].endswith("goodbot") else "python -m goodbot"
+    steps = {
+        f"  {program} chat --demo-model": phrase("demo_to_chat"),
+        f"  {program} demo --like terse": phrase("demo_to_like"),
+        f"  {program} init": phrase("demo_to_init"),
+    }
+    first = max(map(wide, steps))
+    return [f"{padded(command, first)}   {what}" for command, what in steps.items()]
+
+
+def _aligned(named: Sequence[tuple[str, str]]) -> list[str]:
+    """`name: what` in lines, what in one column."""
+    heads = [explained(name, "", here()).rstrip() for name, _ in named]
+    first = max(map(wide, heads)) + 1
+    return [f"{padded(head, first)}{what}" for head, (_, what) in zip(heads, named, strict=True)]
+
+
 def _table(answers: Sequence[Mapping[str, str]], columns: int | None) -> list[str]:
     """Question, before and after in one line each; where they do not fit beside each other, below."""
     side = _WIDTH if columns is None else (columns - _QUESTION - 4) // 2
+    before, after = phrase("demo_before"), phrase("demo_after")
     if side < _LEAST:
-        below = "\n{question}\n  before  {before}\n  after   {after}"
-        return [below.format_map(row) for row in answers]
-    lines = [f"\n{'question':{_QUESTION}}  {'before':{side}}  after"]
+        first = max(wide(before), wide(after)) + 2
+        names = [f"  {padded(name, first)}" for name in (before, after)]
+        return [
+            f"\n{row['question']}\n{names[0]}{row['before']}\n{names[1]}{row['after']}" for row in answers
+        ]
+    lines = [f"\n{padded(phrase('demo_question'), _QUESTION)}  {padded(before, side)}  {after}"]
     for row in answers:
-        after = row["after"] if columns is None else row["after"][:side]
-        beside = f"{row['question'][:_QUESTION]:{_QUESTION}}  {row['before'][:side]:{side}}"
-        lines.append(f"{beside}  {after}")
+        said = row["after"] if columns is None else row["after"][:side]
+        shown = f"{row['question'][:_QUESTION]:{_QUESTION}}  {row['before'][:side]:{side}}"
+        lines.append(f"{shown}  {said}")
     return lines
 
 
 def _right(score: Mapping[str, float]) -> str:
-    return f"{score['facts'] * score['answers']:.0f} of {score['answers']:.0f}"
+    right, asked = f"{score['facts'] * score['answers']:.0f}", f"{score['answers']:.0f}"
+    return phrase("demo_of", right=right, asked=asked)
 
 
 def _share(score: Mapping[str, float]) -> str:
-    return f"{score['liked_share']:.0%} ({score['liked_low']:.0%}–{score['liked_high']:.0%})"
+    low, high = (percent(score[end], here()) for end in ("liked_low", "liked_high"))
+    return beside(percent(score["liked_share"], here()), f"{low}–{high}", here())

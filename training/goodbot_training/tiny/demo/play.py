@@ -20,11 +20,15 @@ from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.api import actions
+from goodbot.api.sentences import words
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import trees
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
+from goodbot.learning.core import SCOPE
+from goodbot.store import runs
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
@@ -108,7 +112,7 @@ async def play(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[
         before = await _exam(chat, exam, "before", screen)
         await _rate(chat, train, arguments.like, arguments.seed, screen)
         state, reason = await watcher.finished
-        screen.verdict(state, reason)
+        screen.verdict(state, await _why(app))
         after = await _exam(chat, exam, "after", screen) if state == "activated" else before
         rows = await app.registry.rows()
         return {
@@ -133,6 +137,12 @@ async def play(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[
         }
 
 
+async def _why(app: App) -> str:
+    """Why the training ended so, in the language of whoever watches; programs get what plugins are told."""
+    ended = await app.store.read(lambda db: runs.last_runs(db, SCOPE))
+    return words(*(reason for run in ended for reason in run.ending), language=here())
+
+
 async def _say_what_was_wrong(
     chat: Loopback, questions: Sequence[FactQuestion], seed: int, screen: show.DemoPrinter
 ) -> dict[str, Any]:
@@ -146,7 +156,7 @@ async def _say_what_was_wrong(
     question, answer = await ask()
     while style_of(_unlabelled(answer)) == "terse" and len(asked) > _NEXT:
         question, answer = await ask()
-    screen.disliked(question, _unlabelled(answer), actions.HINTS[CHIP].label())
+    screen.disliked(question, _unlabelled(answer), actions.HINTS[CHIP].label(here()))
     await chat.react(answer, "👎")
     again = await chat.again(answer, CHIP)
     screen.follows(question, _unlabelled(again))
@@ -202,7 +212,7 @@ def _fresh(home: Path) -> Path:
     """An empty state directory of the demo's own; only one that a demo made is ever removed."""
     if home.exists():
         if not (home / _MARKER).exists():
-            raise GoodbotError(f"{home} was not made by the demo: move it away, or choose another --home")
+            raise GoodbotError(phrase("demo_not_made", home=str(home)))
         trees.remove(home)
     home.mkdir(mode=0o700, parents=True)
     (home / _MARKER).touch()
