@@ -35,12 +35,12 @@ ROOMS = (
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
-    *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands"),
+    *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands", "goodbot_connectors.kit.dates"),
     *(f"goodbot_training.tiny.{name}" for name in ("show", "demo", "plugin")),
 )
 """Where what talkers and raters are told is said, and what whoever types commands reads."""
 OWNERS = re.compile(
-    r"_connectors\.\w+\.(?:setup|manifest|permissions|cli|config|words|menus|client|api|tokens|keys|auth|access"
+    r"_connectors\.\w+\.(?:manifest|cli|config|words|menus|client|api|tokens|keys|auth|access"
     r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
     r"|\.(?:judging|login|linking|inbox|note_rules|note_trial)$"
     r"|_connectors\.terminal$|conversation\.imports\.\w+$"
@@ -72,8 +72,12 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.presence": 1,  # a task's name
     "goodbot.features.reports.kinds": 7,  # frequent words of languages, and what programs are told
     "goodbot.inference.servers.wordless": 2,  # to the log
+    "goodbot_connectors.discord.setup": 2,  # what Discord's pages are called
     "goodbot_connectors.slack.presses": 1,  # to the log
+    "goodbot_connectors.slack.setup": 4,  # what Slack's pages say, and the name of a part
+    "goodbot_connectors.teams.setup": 4,  # what Microsoft's pages say
     "goodbot_connectors.teams.stream": 1,  # to the log
+    "goodbot_connectors.telegram.setup": 1,  # what BotFather says
     "goodbot_connectors.web.normalize": 1,  # to programs: no page of ours sends such a thing
     "goodbot_connectors.web.stream": 1,  # to the log
 }

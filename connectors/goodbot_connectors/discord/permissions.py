@@ -70,10 +70,6 @@ INTENTS = {
 """What the gateway is asked to send; none of it is privileged."""
 MESSAGE_CONTENT = 1 << 15
 """The privileged intent, asked for with `message_content = true`."""
-WITHOUT_CONTENT = (
-    "without the Message Content intent the bot reads direct messages and what mentions it; replies "
-    "to it without a ping and later words in its threads stay hidden"
-)
 _INVITE = "https://discord.com/oauth2/authorize"
 _SCOPES = "bot+applications.commands"
 

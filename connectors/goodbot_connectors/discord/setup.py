@@ -9,7 +9,8 @@ import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Sketch
-from goodbot.api.texts import say
+from goodbot.api.texts import explained, pauses, say
+from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError, RetriableError
 
@@ -59,17 +60,17 @@ class DiscordSetup(ConnectorSetup):
         """What a token cannot be. The value itself is never in the sentence."""
         value = value.strip()
         if not value:
-            return f"it is empty; it is at {_PORTAL}, your application, Bot, Reset Token"
+            return phrase("tok_where", place=f"{_PORTAL}, Bot, Reset Token")
         if value.startswith("Bot "):
-            return "leave the word Bot out: only what comes after it is the token"
+            return phrase("dc_word_bot")
         if not set(value) <= _CHARACTERS or len(value) > _LONGEST:
-            return "it was not copied whole, or with something beside it: copy it again"
+            return phrase("tok_part")
         if value.isdecimal():
-            return "that is an id: the token is longer, with two dots; see Bot, Reset Token"
+            return phrase("dc_id")
         if len(value) == 32 and value.isalnum():
-            return "that looks like the client secret: the token is at Bot, Reset Token"
+            return phrase("dc_secret")
         if value.count(".") != 2 or not _account(value):
-            return "a bot's token has three parts with dots between them: copy it again, whole"
+            return phrase("dc_parts")
         return ""
 
     @classmethod
@@ -77,10 +78,7 @@ class DiscordSetup(ConnectorSetup):
         """A person's id, which their name is not."""
         if identifier(value) and len(value) >= 15:
             return ""
-        return (
-            "a user id on Discord is a number like 80351110224678912: Settings, Advanced, Developer "
-            "Mode, then right-click your name, Copy User ID"
-        )
+        return phrase("dc_user")
 
     @classmethod
     def called(cls, name: str) -> str:
@@ -91,8 +89,8 @@ class DiscordSetup(ConnectorSetup):
         """The invite link, and what it asks for; with a token it names its application."""
         application = _account(self.secrets.get(TOKEN).reveal()) or "YOUR_APPLICATION_ID"
         link = permissions.invite(application)
-        lines = [link, "", f"It asks for these permissions ({permissions.bits()}):"]
-        lines += [f"  {name}: {permissions.WHY[name]}" for name in permissions.needed()]
+        lines = [link, "", phrase("dc_asks", bits=permissions.bits())]
+        lines += [f"  {_purpose(name)}" for name in permissions.needed()]
         return Manifest(
             text="\n".join(lines) + "\n",
             file="",
@@ -127,7 +125,7 @@ class DiscordSetup(ConnectorSetup):
                 return ()
             if not dry_run:
                 await api.call("PUT", commands.PATH, body=[], **ids)
-            return (f"its {len(there)} commands on Discord",)
+            return (phrase("dc_commands_left", count=len(there)),)
 
     @contextlib.asynccontextmanager
     async def _open(self) -> AsyncGenerator[tuple[Api, Account]]:
@@ -141,18 +139,13 @@ class DiscordSetup(ConnectorSetup):
     def _content(self, me: Account) -> Check:
         part, on = "discord intents", bool(me.flags & _CONTENT_FLAGS)
         if self.settings.message_content and not on:
-            text = "message_content = true, but Discord does not give it: the bot cannot connect"
-            fix = f"switch it on: {_INTENT}; or set message_content = false"
+            text = phrase("dc_no_intent")
+            fix = phrase("dc_no_intent_fix", place=_INTENT)
             return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
         if self.settings.message_content:
-            return Check(part=part, state=CheckState.OK, text="all words in its threads are read")
-        fix = (
-            f"if you want that: {_INTENT}, and message_content = true"
-            if not on
-            else ("if you want that: message_content = true in [connectors.discord]")
-        )
-        text = f"none is privileged; {permissions.WITHOUT_CONTENT}"
-        return Check(part=part, state=CheckState.OK, text=text, fix=fix)
+            return Check(part=part, state=CheckState.OK, text=phrase("dc_reads"))
+        fix = phrase("dc_wish_set") if on else phrase("dc_wish", place=_INTENT)
+        return Check(part=part, state=CheckState.OK, text=phrase("dc_without"), fix=fix)
 
     async def _channel(self, api: Api, me: Account, channel: str) -> Check:
         """What the bot may in one channel where it is switched on."""
@@ -162,16 +155,19 @@ class DiscordSetup(ConnectorSetup):
         except (RetriableError, FatalConnectorError):
             raise
         except ConnectorError:
-            text = f"the bot does not see the channel {channel}"
-            fix = f"add it to the server, and to the channel: {permissions.invite(me.application)}"
+            text = phrase("dc_unseen", channel=channel)
+            fix = phrase("dc_unseen_fix", link=permissions.invite(me.application))
             return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
         if missing:
-            wanted = "; ".join(f"{name}: {permissions.WHY[name]}" for name in missing)
-            fix = f"give them to the bot's role, or invite it again: {permissions.invite(me.application)}"
-            text = f"in the channel {channel} it lacks {wanted}"
+            fix = phrase("dc_lacks_fix", link=permissions.invite(me.application))
+            text = phrase("dc_lacks", channel=channel, what=pauses(here(), *map(_purpose, missing)))
             return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
-        text = f"it has all that it needs in the channel {channel}"
-        return Check(part=part, state=CheckState.OK, text=text)
+        return Check(part=part, state=CheckState.OK, text=phrase("dc_has", channel=channel))
+
+
+def _purpose(permission: str) -> str:
+    """A permission and what it is for."""
+    return explained(permission, rephrased(permissions.WHY[permission]), here())
 
 
 async def _commands(api: Api, me: Account) -> Check:
@@ -179,12 +175,12 @@ async def _commands(api: Api, me: Account) -> Check:
     there = await api.list("GET", commands.PATH, application_id=me.application)
     missing = commands.missing(there)
     if len(missing) == len(commands.commands()):  # an application that goodbot never ran for
-        return Check(part=part, state=CheckState.OK, text="they appear in Discord once goodbot has started")
+        return Check(part=part, state=CheckState.OK, text=phrase("dc_later"))
     if missing:
-        text = f"these are not in Discord yet: {', '.join(missing)}"
-        fix = "they appear when goodbot starts: `goodbot run`"
+        text = phrase("dc_missing", names=", ".join(missing))
+        fix = phrase("dc_missing_fix")
         return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-    return Check(part=part, state=CheckState.OK, text=f"/{commands.SLASH} and the context menu are there")
+    return Check(part=part, state=CheckState.OK, text=phrase("dc_there", command=f"/{commands.SLASH}"))
 
 
 async def _sessions(api: Api) -> Check:
@@ -193,10 +189,10 @@ async def _sessions(api: Api) -> Check:
     limit = sub(await api.call("GET", "/gateway/bot"), "session_start_limit")
     remaining = limit.get("remaining")
     if isinstance(remaining, int) and remaining < _FEW_SESSIONS:
-        text = f"only {remaining} new connections are left for today"
-        fix = "look into goodbot's log why it connects so often"
+        text = phrase("dc_sessions", count=remaining)
+        fix = phrase("dc_sessions_fix")
         return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-    return Check(part=part, state=CheckState.OK, text="it can be connected to")
+    return Check(part=part, state=CheckState.OK, text=phrase("dc_gateway"))
 
 
 def _account(token: str) -> str:

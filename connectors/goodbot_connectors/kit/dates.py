@@ -9,8 +9,9 @@ from typing import Any
 
 import aiohttp
 from goodbot.api.setup import Check, CheckState
+from goodbot.api.texts.terminal import phrase, rephrased
 from goodbot.base.clock import Clock
-from goodbot.base.platform_time import SET_CLOCK, apart
+from goodbot.base.platform_time import APART, SET_CLOCK
 
 
 class Dates:
@@ -61,5 +62,8 @@ class Dates:
 
     def checks(self, title: str) -> list[Check]:
         """What the doctor says of it: nothing where they agree."""
-        text = apart(title, self._ahead)
-        return [Check(part="clock", state=CheckState.WARN, text=text, fix=SET_CLOCK)] if text else []
+        if abs(self._ahead) <= APART:
+            return []
+        key = "clock_ahead" if self._ahead > 0 else "clock_behind"
+        text = phrase(key, seconds=f"{abs(self._ahead):.0f}", title=title)
+        return [Check(part="clock", state=CheckState.WARN, text=text, fix=rephrased(SET_CLOCK))]

@@ -40,7 +40,7 @@ WHY = {
     "assistant:write": "is found among the agents at the top of Slack",
     "channels:history": "reads replies in its own threads of public channels it was invited to",
     "chat:write": "answers, streams and edits its answers, and shows that it is thinking",
-    "commands": f"offers {SLASH} and the shortcut “Rate this answer”",
+    "commands": "offers /rl and the shortcut “Rate this answer”",
     "groups:history": "reads replies in its own threads of private channels it was invited to",
     "im:history": "reads what is written to it directly",
     "im:write": "opens a direct message: news for its owner, answers meant for one person",

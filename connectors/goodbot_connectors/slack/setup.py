@@ -8,7 +8,8 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Sketch, ok
-from goodbot.api.texts import say
+from goodbot.api.texts import explained, pauses, say
+from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, RetriableError
 
@@ -28,12 +29,9 @@ _WHERE = {
 }
 _MENU = ("Basic Information", "Install App", "OAuth & Permissions", "App Manifest")
 """Entries at the side of an app's pages."""
-_PAGE = partial(Sketch, address="api.slack.com/apps", menu=_MENU)
+_APPS = "api.slack.com/apps"
+_PAGE = partial(Sketch, address=_APPS, menu=_MENU)
 _SOCKETS = "wss://wss-primary.slack.com"
-_AGAIN = (
-    "put the manifest of `goodbot manifest slack` in at api.slack.com/apps (App Manifest), then "
-    "install the app again"
-)
 
 
 class SlackSetup(ConnectorSetup):
@@ -54,18 +52,18 @@ class SlackSetup(ConnectorSetup):
         """What a secret cannot be. The value itself is never in the sentence."""
         value = value.strip()
         if not value:
-            return f"it is empty; it is at api.slack.com/apps, {_WHERE.get(name, 'your app')}"
+            return phrase("tok_where", place=_place(name))
         if name == SIGNING_SECRET:
             hexadecimal = set(value) <= set("0123456789abcdef")
-            return "" if hexadecimal and len(value) == 32 else "a signing secret has 32 of 0-9 and a-f"
+            return "" if hexadecimal and len(value) == 32 else phrase("sl_signing")
         start = _STARTS[name]
         if not value.startswith(start):
             other = next((n for n, s in _STARTS.items() if value.startswith(s)), "")
             if other:
-                return f"that is the other token: this one starts with {start}, see {_WHERE[name]}"
-            return f"it must start with {start}; it is at {_WHERE[name]}"
+                return phrase("sl_other", start=start, place=_WHERE[name])
+            return phrase("sl_start", start=start, place=_WHERE[name])
         if not set(value) <= _WORD or not 20 <= len(value) <= _LONGEST:
-            return "it was not copied whole, or with something beside it: copy it again"
+            return phrase("tok_part")
         return ""
 
     @classmethod
@@ -73,7 +71,7 @@ class SlackSetup(ConnectorSetup):
         """A member's id, as their profile shows it."""
         if value[:1] in ("U", "W") and value[1:].isalnum() and value.isascii() and value.isupper():
             return ""
-        return "a user id on Slack is like U0123ABCDEF: in your profile, ⋮, “Copy member ID”"
+        return phrase("sl_user")
 
     @classmethod
     def called(cls, name: str) -> str:
@@ -146,19 +144,24 @@ class SlackSetup(ConnectorSetup):
         try:
             await api.call("apps.connections.open", app=True, patient=False)
         except RetriableError as error:
-            return Check(part=part, state=CheckState.WARN, text=str(error), fix="look again later")
+            return Check(part=part, state=CheckState.WARN, text=str(error), fix=phrase("look_later"))
         except RefusedError as error:
             if error.code == "missing_scope":
-                text = f"{APP_TOKEN} lacks the scope {manifest.APP_SCOPE}"
-                fix = f"make another one: api.slack.com/apps, {_WHERE[APP_TOKEN]}"
+                text = phrase("sl_lacks", name=APP_TOKEN, permission=manifest.APP_SCOPE)
+                fix = phrase("sl_another", place=_place(APP_TOKEN))
             else:
-                text = f"Socket Mode cannot be used: {error.code}"
-                fix = "switch it on: api.slack.com/apps, Socket Mode"
+                text = phrase("sl_no_socket", why=error.code)
+                fix = phrase("sl_socket_fix")
             return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
         except ConnectorError as error:
-            fix = f"copy it again: api.slack.com/apps, {_WHERE[APP_TOKEN]}"
+            fix = phrase("sl_copy", place=_place(APP_TOKEN))
             return Check(part=part, state=CheckState.FAIL, text=str(error), fix=fix)
-        return Check(part=part, state=CheckState.OK, text="it opens a Socket Mode connection")
+        return Check(part=part, state=CheckState.OK, text=phrase("sl_socket"))
+
+
+def _place(token: str) -> str:
+    """Where one finds it on Slack's pages."""
+    return f"{_APPS}, {_WHERE[token]}"
 
 
 def _identity(me: Account) -> Identity:
@@ -169,17 +172,15 @@ def _identity(me: Account) -> Identity:
 def _scopes(granted: frozenset[str]) -> Check:
     part = "slack scopes"
     if not granted:
-        text = "Slack did not say what the token may"
-        return Check(part=part, state=CheckState.WARN, text=text, fix="look again later")
+        text = phrase("sl_silent")
+        return Check(part=part, state=CheckState.WARN, text=text, fix=phrase("look_later"))
     if missing := [scope for scope in manifest.scopes() if scope not in granted]:
-        wanted = "; ".join(f"{scope}: {manifest.WHY[scope]}" for scope in missing)
-        return Check(part=part, state=CheckState.FAIL, text=f"missing: {wanted}", fix=_AGAIN)
-    return Check(part=part, state=CheckState.OK, text=f"all {len(manifest.scopes())} are granted")
+        purposes = [explained(scope, rephrased(manifest.WHY[scope]), here()) for scope in missing]
+        text = phrase("sl_missing", what=pauses(here(), *purposes))
+        return Check(part=part, state=CheckState.FAIL, text=text, fix=phrase("sl_again"))
+    return Check(part=part, state=CheckState.OK, text=phrase("sl_granted", count=len(manifest.scopes())))
 
 
 def _http(settings: SlackSettings) -> Check:
-    text = (
-        f"HTTP mode: a proxy with TLS must bring https://…{settings.path} to "
-        f"http://127.0.0.1:{settings.port}{settings.path}; Slack's page for it tells whether it does"
-    )
-    return ok("slack requests", text)
+    inside = f"http://127.0.0.1:{settings.port}{settings.path}"
+    return ok("slack requests", phrase("sl_http", outside=f"https://…{settings.path}", inside=inside))

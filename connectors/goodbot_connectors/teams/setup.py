@@ -22,6 +22,7 @@ from goodbot.api.setup import (
     ok,
 )
 from goodbot.api.texts import say
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConnectorError, FatalConnectorError
 
@@ -41,7 +42,7 @@ _MENU = ("Overview", "Configuration", "Channels")
 """Entries at the side of a bot's pages."""
 _PORTAL = partial(Sketch, address="portal.azure.com")
 _BOT = partial(_PORTAL, menu=_MENU)
-_WHERE = "portal.azure.com, your bot, Configuration, “Manage Password”"
+_WHERE = "portal.azure.com, Configuration, “Manage Password”"
 
 
 class TeamsSetup(ConnectorSetup):
@@ -69,11 +70,11 @@ class TeamsSetup(ConnectorSetup):
         """What a client secret cannot be. The value itself is never in the sentence."""
         value = value.strip()
         if not value:
-            return f"it is empty; it is at {_WHERE}"
+            return phrase("tok_where", place=_WHERE)
         if _is_guid(value):
-            return "that is the secret's ID: copy its Value, which is shown only once"
+            return phrase("tm_secret_id")
         if len(value) < _LEAST or not value.isascii() or not value.isprintable() or " " in value:
-            return "it was not copied whole, or with something beside it: copy it again"
+            return phrase("tok_part")
         return ""
 
     @classmethod
@@ -81,14 +82,14 @@ class TeamsSetup(ConnectorSetup):
         """Both ids are GUIDs."""
         if _is_guid(value):
             return ""
-        return f"{key} is like 6b00d807-60a0-4d00-8b07-5f1e0c7a9b3d: copy it from the bot's Configuration"
+        return phrase("tm_guid", key=key)
 
     @classmethod
     def wrong_user_id(cls, value: str) -> str:
         """What Teams calls a person towards one bot."""
         if value.startswith("29:") and value.isascii() and value.isprintable() and " " not in value:
             return ""
-        return "a user id on Teams is like 29:1abc…, and nobody sees theirs: pair with a code"
+        return phrase("tm_user")
 
     @classmethod
     def called(cls, name: str) -> str:
@@ -121,7 +122,7 @@ class TeamsSetup(ConnectorSetup):
     async def identify(self) -> Identity:
         """An access token: id, secret and tenant fit together."""
         if self.settings.insecure_local:
-            return Identity(account="local", name="the playground's bot")
+            return Identity(account="local", name=phrase("tm_playground"))
         async with self._session() as session:
             await self._token(session)
         id_ = self.settings.app_id
@@ -140,7 +141,7 @@ class TeamsSetup(ConnectorSetup):
 
     async def _token(self, session: aiohttp.ClientSession) -> None:
         if not self.settings.app_id:
-            raise FatalConnectorError("[connectors.teams] app_id is empty: `goodbot connect teams`")
+            raise FatalConnectorError(phrase("tm_no_app"))
         token = AccessToken(session, self.clock, self.settings, self.secrets.get(APP_PASSWORD))
         await token.get()
 
@@ -149,14 +150,9 @@ class TeamsSetup(ConnectorSetup):
         try:
             await fetch(session, self.settings.openid_metadata or METADATA)
         except ConnectorError as error:
-            text = f"the keys that Teams signs with cannot be read ({error}); no message is taken so"
-            return Check(
-                part=part,
-                state=CheckState.FAIL,
-                text=text,
-                fix="let this machine reach login.botframework.com",
-            )
-        return Check(part=part, state=CheckState.OK, text="the keys that Teams signs with can be read")
+            text = phrase("tm_keys_bad", why=str(error))
+            return Check(part=part, state=CheckState.FAIL, text=text, fix=phrase("tm_keys_fix"))
+        return Check(part=part, state=CheckState.OK, text=phrase("tm_keys"))
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncGenerator[aiohttp.ClientSession]:
@@ -170,30 +166,22 @@ def _insecure() -> Check:
     return Check(
         part="teams authentication",
         state=CheckState.WARN,
-        text="insecure_local believes whoever calls from this machine, and nobody else can",
-        fix="for Teams itself: take insecure_local out, and `goodbot connect teams`",
+        text=phrase("tm_insecure"),
+        fix=phrase("tm_insecure_fix"),
     )
 
 
 def _kind(settings: TeamsSettings) -> Check:
     part = "teams tenant"
     if settings.tenant:
-        text = "only people of your organisation are heard"
-        return Check(part=part, state=CheckState.OK, text=text)
-    return Check(
-        part=part,
-        state=CheckState.WARN,
-        text="no tenant is set: people of any organisation are heard",
-        fix="set tenant to your organisation's id, unless the bot is an old one for many",
-    )
+        return Check(part=part, state=CheckState.OK, text=phrase("tm_tenant"))
+    text, fix = phrase("tm_no_tenant"), phrase("tm_no_tenant_fix")
+    return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
 
 
 def _endpoint(settings: TeamsSettings) -> Check:
-    text = (
-        f"a proxy with TLS must bring https://…{settings.path} to "
-        f"http://127.0.0.1:{settings.port}{settings.path}; the bot's Configuration names that address"
-    )
-    return ok("teams requests", text)
+    inside = f"http://127.0.0.1:{settings.port}{settings.path}"
+    return ok("teams requests", phrase("tm_http", outside=f"https://…{settings.path}", inside=inside))
 
 
 def _is_guid(value: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Sketch
 from goodbot.api.texts import say
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import Clock, SystemClock
 from telegram import WebhookInfo
 
@@ -43,16 +44,16 @@ class TelegramSetup(ConnectorSetup):
     def malformed(cls, name: str, value: str) -> str:
         """What a token cannot be. The value itself is never in the sentence."""
         if not value.strip():
-            return "the token is empty"
+            return phrase("tok_empty")
         if any(character.isspace() for character in value.strip()):
-            return "there are spaces in it: copy the token alone, without BotFather's words"
+            return phrase("tg_spaces")
         number, colon, rest = value.strip()[:_LONGEST].partition(":")
         if not colon or not (number.isascii() and number.isdecimal()):
-            return "that is no token: one starts with a number and a colon, like 123456789:AAE…"
+            return phrase("tg_form")
         if not set(rest) <= _ASCII_WORD:
-            return "it holds characters that no token has: copy it again"
+            return phrase("tg_odd")
         if len(rest) not in _HASH or len(value.strip()) > _LONGEST:
-            return f"it was not copied whole: {len(rest)} characters after the colon, not about 35"
+            return phrase("tg_short", count=len(rest))
         return ""
 
     @classmethod
@@ -60,7 +61,7 @@ class TelegramSetup(ConnectorSetup):
         """A person's id is a number; their name can change hands."""
         if value.isascii() and value.isdecimal() and value[:1] != "0" and len(value) <= _LONGEST_ID:
             return ""
-        return "a user id on Telegram is a number, no name; pair with a code if you do not know it"
+        return phrase("tg_user")
 
     @classmethod
     def pairing_link(cls, bot: Identity, code: str) -> str:
@@ -95,11 +96,11 @@ class TelegramSetup(ConnectorSetup):
         async with self._open() as (api, me):
             ours = [menu for menu in menus() if await api.commands(*menu[:2]) == menu.commands]
             if ours:
-                found.append(f"the command menus of {me.name}")
+                found.append(phrase("tg_menus", name=me.name))
             url = self.settings.webhook_url
             webhook = bool(url) and (await api.webhook()).url == url
             if webhook:
-                found.append(f"the webhook of {me.name}")
+                found.append(phrase("tg_webhook", name=me.name))
             if not dry_run:
                 for scope, language, _ in ours:
                     await api.set_commands((), scope, language)
@@ -126,46 +127,34 @@ def _updates(settings: TelegramSettings, webhook: WebhookInfo) -> Check:
     if webhook.url != here:
         return _elsewhere(part, settings, webhook.url)
     if not here:
-        return Check(part=part, state=CheckState.OK, text="it asks for them; no webhook is in the way")
+        return Check(part=part, state=CheckState.OK, text=phrase("tg_asks"))
     if webhook.last_error_message and webhook.pending_update_count:
         return Check(
             part=part,
             state=CheckState.WARN,
-            text=f"{webhook.pending_update_count} wait at Telegram, which cannot deliver them: "
-            f"{webhook.last_error_message}",
-            fix="look whether webhook_url leads to webhook_host and webhook_port",
+            text=phrase("tg_waits", count=webhook.pending_update_count, why=webhook.last_error_message),
+            fix=phrase("tg_waits_fix"),
         )
-    return Check(part=part, state=CheckState.OK, text=f"Telegram brings them to {_host(here)}")
+    return Check(part=part, state=CheckState.OK, text=phrase("tg_brings", host=_host(here)))
 
 
 def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
     if not url:
-        return Check(
-            part=part,
-            state=CheckState.WARN,
-            text="the webhook is not set in Telegram yet; goodbot sets it when it starts",
-            fix="goodbot run",
-        )
+        return Check(part=part, state=CheckState.WARN, text=phrase("tg_not_set"), fix="goodbot run")
     if settings.mode == WEBHOOK:
         return Check(
             part=part,
             state=CheckState.WARN,
-            text=f"Telegram brings them to {_host(url)}, until goodbot starts and tells it otherwise",
-            fix="end the other program, if there is one",
+            text=phrase("tg_until", host=_host(url)),
+            fix=phrase("tg_until_fix"),
         )
     if url == settings.webhook_url:
-        return Check(
-            part=part,
-            state=CheckState.WARN,
-            text="Telegram still calls our webhook; goodbot takes it back when it starts",
-            fix="goodbot run",
-        )
+        return Check(part=part, state=CheckState.WARN, text=phrase("tg_still"), fix="goodbot run")
     return Check(
         part=part,
         state=CheckState.FAIL,
-        text=f"another program gets this bot's messages by a webhook at {_host(url)}; goodbot gets none",
-        fix="if this was goodbot's own webhook, `goodbot run` takes it back; else end that program, "
-        "then open https://api.telegram.org/bot<token>/deleteWebhook once",
+        text=phrase("tg_other", host=_host(url)),
+        fix=phrase("tg_other_fix", address=f"{BASE}<token>/deleteWebhook"),
     )
 
 
@@ -178,13 +167,9 @@ def _privacy(reads_all: bool) -> Check:
     part = "telegram groups"
     if reads_all:
         return Check(
-            part=part,
-            state=CheckState.WARN,
-            text="Telegram sends it all that is said in groups; goodbot needs only what is meant for it",
-            fix="tell @BotFather: /setprivacy, your bot, Enable",
+            part=part, state=CheckState.WARN, text=phrase("tg_privacy_off"), fix=phrase("tg_privacy_fix")
         )
-    text = "it sees what is meant for it; reactions reach it where it is an administrator of the group"
-    return Check(part=part, state=CheckState.OK, text=text)
+    return Check(part=part, state=CheckState.OK, text=phrase("tg_privacy_on"))
 
 
 async def _group(api: Api, chat: str, name: str) -> Check:
@@ -193,34 +178,23 @@ async def _group(api: Api, chat: str, name: str) -> Check:
     try:
         status = await api.status_in(int(chat))
     except (RefusedError, ValueError) as error:
-        why = "its id is no number" if isinstance(error, ValueError) else str(error)
+        why = phrase("tg_no_number") if isinstance(error, ValueError) else str(error)
         return Check(
-            part=part,
-            state=CheckState.WARN,
-            text=f"it cannot see the group: {why}",
-            fix="add the bot to the group, or take the id out of `channels`",
+            part=part, state=CheckState.WARN, text=phrase("tg_unseen", why=why), fix=phrase("tg_unseen_fix")
         )
     if status == "administrator":
-        return Check(part=part, state=CheckState.OK, text="it is an administrator: reactions count")
+        return Check(part=part, state=CheckState.OK, text=phrase("tg_admin"))
     if status == "member":
         return Check(
-            part=part,
-            state=CheckState.WARN,
-            text="it is no administrator, and Telegram keeps reactions from it: only commands like "
-            f"/rl{name} good rate there",
-            fix="make it an administrator of the group; no right is needed",
+            part=part, state=CheckState.WARN, text=phrase("tg_member", name=name), fix=phrase("tg_admin_fix")
         )
     if status == "restricted":
         return Check(
-            part=part,
-            state=CheckState.WARN,
-            text="its rights there are restricted, and Telegram keeps reactions from it",
-            fix="make it an administrator of the group; no right is needed",
+            part=part, state=CheckState.WARN, text=phrase("tg_restricted"), fix=phrase("tg_admin_fix")
         )
     return Check(
         part=part,
         state=CheckState.WARN,
-        text=f"it is not in the group ({status})",
-        fix="add the bot to the group again, or take the group from it: "
-        f"`goodbot channels disable telegram:{chat}`",
+        text=phrase("tg_gone", status=status),
+        fix=phrase("tg_gone_fix", chat=chat),
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from goodbot.api.setup import Check, ConnectorSetup, Identity
 from goodbot.api.texts import say
+from goodbot.api.texts.terminal import phrase
 
 
 class WebSetup(ConnectorSetup):
@@ -18,7 +19,7 @@ class WebSetup(ConnectorSetup):
 
     async def identify(self) -> Identity:
         """There is no account but our own."""
-        return Identity(account="web", name="goodbot's own pages")
+        return Identity(account="web", name=phrase("own_pages"))
 
     async def examine(self) -> Sequence[Check]:
         """Whether its address can be had is looked at with the other ports."""

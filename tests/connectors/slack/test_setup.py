@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 from goodbot.api.setup import Check, CheckState
+from goodbot.api.texts.terminal import speaking
 from goodbot.base.errors import FatalConnectorError, RetriableError
 from goodbot.config.secrets import Secrets
 from goodbot_connectors.slack import SPEC, manifest
@@ -54,6 +55,14 @@ async def test_a_missing_scope_is_named_with_what_it_is_for(slack: FakeSlack, go
     assert "goodbot manifest slack" in check.fix
 
 
+async def test_it_is_named_in_the_language_of_who_looks(slack: FakeSlack) -> None:
+    slack.app.scopes.discard("im:history")
+    with speaking("de"):
+        check = by_part(await setup_of(slack).examine())["slack scopes"]
+    assert check.text == "es fehlt: im:history: liest, was man ihm direkt schreibt"
+    assert check.fix.startswith("setz das Manifest von `goodbot manifest slack`")
+
+
 async def test_a_wrong_bot_token_is_told_without_it(slack: FakeSlack) -> None:
     wrong = "xoxb-100000000001-999999999999-AnotherTokenOfSomebody"
     setup = setup_of(slack, {BOT_TOKEN: wrong, APP_TOKEN: slack.app.app_token})
@@ -81,7 +90,7 @@ async def test_a_wrong_app_token_fails_its_own_check(slack: FakeSlack) -> None:
 async def test_an_app_token_without_its_scope(slack: FakeSlack) -> None:
     slack.app.app_scopes.clear()
     check = by_part(await setup_of(slack).examine())["slack app token"]
-    assert check.text == f"{APP_TOKEN} lacks the scope connections:write"
+    assert check.text == f"{APP_TOKEN} lacks the permission connections:write"
     assert check.fix
 
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What setup and `doctor` say of a platform is in the reader's language."""
+
+from __future__ import annotations
+
+import pytest
+from goodbot.api.setup import ConnectorSetup
+from goodbot.api.texts import LANGUAGES, part
+from goodbot.api.texts.terminal import FOLDER, speaking
+from goodbot.base.clock import SystemClock
+from goodbot_connectors.discord import permissions
+from goodbot_connectors.discord.setup import DiscordSetup
+from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.slack import manifest as slack
+from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
+from goodbot_connectors.teams import manifest as teams
+from goodbot_connectors.teams.setup import TeamsSetup
+
+from tests.support import require
+
+require("slack_sdk")
+require("telegram")
+
+from goodbot_connectors.slack.setup import SlackSetup  # noqa: E402  needs slack_sdk
+from goodbot_connectors.telegram.setup import TelegramSetup  # noqa: E402  needs python-telegram-bot
+
+OTHERS = [language for language in LANGUAGES if language != "en"]
+MISTAKES: list[tuple[type[ConnectorSetup], str, str]] = [
+    *((TelegramSetup, "", value) for value in ("", "good morning", "token", "123:ä", "123:short")),
+    *((DiscordSetup, "", value) for value in ("", "Bot abc", "ä.b.c", "1440000", "x" * 32, "a.b")),
+    *((SlackSetup, BOT_TOKEN, value) for value in ("", "xapp-1", "nothing", "xoxb-1")),
+    *((SlackSetup, name, "?") for name in (APP_TOKEN, SIGNING_SECRET)),
+    *((TeamsSetup, "", value) for value in ("", "0d5e5f0e-0000-4000-8000-00000000000b", "abc")),
+]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_what_a_token_cannot_be_is_said_in_the_readers_language(language: str) -> None:
+    for setup, name, value in MISTAKES:
+        english = setup.malformed(name, value)
+        with speaking(language):
+            said = setup.malformed(name, value)
+        assert english, (setup, value)
+        assert said not in ("", english), (setup, value)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("setup", [TelegramSetup, DiscordSetup, SlackSetup, TeamsSetup])
+def test_what_is_no_user_id_is_said_so_too(setup: type[ConnectorSetup], language: str) -> None:
+    english = setup.wrong_user_id("ada")
+    with speaking(language):
+        assert setup.wrong_user_id("ada") not in ("", english)
+
+
+def test_what_each_permission_is_for_is_in_the_catalogue() -> None:
+    known = {text for text in part("en", FOLDER).values() if isinstance(text, str)}
+    whys = (permissions.WHY, slack.WHY, teams.WHY, teams.PERMISSIONS)
+    assert {why for one in whys for why in one.values()} - known == set()
+
+
+def test_a_clock_that_is_another_is_told_so_too() -> None:
+    dates = Dates(SystemClock())
+    dates.take("Thu, 01 Jan 1970 00:00:00 GMT")
+    with speaking("de"):
+        [check] = dates.checks("Slack")
+    assert check.text.startswith("dieser Rechner ist Slack um ")
+    assert check.fix.startswith("stell die Uhr nach dem Netz: `timedatectl")
