@@ -30,6 +30,7 @@ ROOMS = (
     *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
     *("goodbot.commands.queues", "goodbot.commands.report", "goodbot.commands.report_page"),
     *("goodbot.commands.settings_page", "goodbot.commands.places", "goodbot.features.reports"),
+    *("goodbot.commands.waiting", "goodbot.commands.probe", "goodbot.commands.web"),
     "goodbot.features.reward_model",
     *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),
@@ -63,6 +64,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
     "goodbot.commands.settings_page": 3,  # names of settings
+    "goodbot.commands.probe": 3,  # to the model, and of a server that breaks off
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
     "goodbot.conversation.completions": 2,  # to programs

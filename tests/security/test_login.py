@@ -56,7 +56,7 @@ async def test_an_owner_that_the_config_names_takes_that_place(tmp_path: Path, u
 
 async def test_of_several_owners_one_is_named(tmp_path: Path, unused_tcp_port: int) -> None:
     async with served(tmp_path, unused_tcp_port, web={"owners": ["ada", "bob"]}) as (bot, pages):
-        with pytest.raises(UsageError, match="--user ada or --user bob"):
+        with pytest.raises(UsageError, match="--user ada, --user bob"):
             await link(bot)
         assert await pages.host.log_in(code(await link(bot, "bob"))) == "bob"
 

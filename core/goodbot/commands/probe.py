@@ -7,9 +7,10 @@ import contextlib
 import os
 
 from goodbot import __version__
+from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.api.texts import say
 from goodbot.base.errors import ServerError
-from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call, Result
 
 _PROMPTS = ("Hello! Who are you?", "Say one sentence about the weather.")
@@ -39,20 +40,18 @@ async def probe(call: Call) -> Result:
         "prompts": len(_PROMPTS),
         "differing": differing,
     }
-    return Result(text=_text(served, wanted, differing), data=data)
+    return Result(text=_text(served, wanted, differing, call.user.language), data=data)
 
 
-def _text(served: int, wanted: int, differing: int | None) -> str:
+def _text(served: int, wanted: int, differing: int | None, language: str) -> str:
+    name = version_name(served, language)
     if served != wanted:
-        return f"{version_name(served)} answers, and {version_name(wanted)} should"
+        return say("probe_other", language, served=name, wanted=version_name(wanted, language))
     if differing is None:
-        return f"{version_name(served)} answers, as it should"
+        return say("probe_well", language, served=name)
     if differing:
-        return (
-            f"{version_name(served)} answers, as it should: unlike the base model on {differing} of "
-            f"{len(_PROMPTS)} prompts"
-        )
-    return f"{version_name(served)} answers, but exactly as the base model does"
+        return say("probe_unlike", language, served=name, differing=differing, prompts=len(_PROMPTS))
+    return say("probe_same", language, served=name)
 
 
 async def _differs(server: Server, version: int, words: str) -> bool:

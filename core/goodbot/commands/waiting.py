@@ -11,22 +11,19 @@ import aiosqlite
 from goodbot.access.inbox import viewer_of
 from goodbot.api.actions import run
 from goodbot.api.events import Button, ChannelKind, Waiting
-from goodbot.api.texts import say
-from goodbot.base.errors import UsageError
+from goodbot.api.texts import joined, say
 from goodbot.commands import rating
-from goodbot.commands.base import Call, Result
+from goodbot.commands.base import Call, Result, wrong
 from goodbot.learning import reward_model
 from goodbot.store import predictions, review_queue
 
 MOST = 5
-_USAGE = "type `waiting`, or `waiting N` for another one of them"
-_NOTHING = "No answer waits for your rating."
 
 
 async def waiting(call: Call) -> Result:
     """The one of that number, the first without one; `good TURN` or `bad TURN` rates, and shows the next."""
     if call.event.channel.kind is not ChannelKind.PRIVATE:
-        raise UsageError("that is for the two of us: say it in our private chat")
+        raise wrong(call.event, "wrong_compare_private")
     match call.args:
         case ():
             return await _shown(call)
@@ -41,25 +38,32 @@ async def waiting(call: Call) -> Result:
                 )
             return await _shown(call, said=said.text)
         case _:
-            raise UsageError(_USAGE)
+            raise wrong(call.event, "wrong_waiting")
 
 
 async def _shown(call: Call, number: int = 1, said: str = "") -> Result:
     found = await call.services.store.read(lambda db: _found(db, call))
     data = {"waiting": [asdict(one) for one in found]}
+    language = call.user.language
     if not found:
-        return Result(text=f"{said}\n\n{_NOTHING}".strip(), data=data)
+        return Result(text=f"{said}\n\n{say('waiting_none', language)}".strip(), data=data)
     number = min(number, len(found))
     one = found[number - 1]
-    many = "1 answer waits" if len(found) == 1 else f"{len(found)} answers wait"
-    question = " ".join(one.question.split())
-    text = f"{many} for your rating. This is number {number}:\n\n> {question}\n\n{one.answer}"
-    return Result(text=f"{said}\n\n{text}".strip(), offer=_buttons(one, number, len(found)), data=data)
+    many = say("waiting_told", language, count=len(found))
+    head = joined(language, many, say("waiting_number", language, number=number))
+    text = f"{head}\n\n> {' '.join(one.question.split())}\n\n{one.answer}"
+    offer = _buttons(one, number, len(found), language)
+    return Result(text=f"{said}\n\n{text}".strip(), offer=offer, data=data)
 
 
-def _buttons(one: Waiting, number: int, count: int) -> tuple[Button, ...]:
-    rated = (run(f"waiting good {one.turn}", "👍 Good"), run(f"waiting bad {one.turn}", "👎 Bad"))
-    return (*rated, run(f"waiting {number % count + 1}", "Another one")) if count > 1 else rated
+def _buttons(one: Waiting, number: int, count: int, language: str) -> tuple[Button, ...]:
+    rated = (
+        run(f"waiting good {one.turn}", say("button_good", language)),
+        run(f"waiting bad {one.turn}", say("button_bad", language)),
+    )
+    if count == 1:
+        return rated
+    return (*rated, run(f"waiting {number % count + 1}", say("button_another", language)))
 
 
 async def _found(db: aiosqlite.Connection, call: Call) -> Sequence[Waiting]:

@@ -7,8 +7,8 @@ from goodbot.access import login
 from goodbot.access.authorization import WEB, person
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind
-from goodbot.api.texts import say
-from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.api.texts import commas, say
+from goodbot.base.errors import GoodbotError
 from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Result, wrong
 
@@ -46,16 +46,14 @@ def _named(call: Call) -> str:
     """The user id that is meant at the machine: one of the config's, by default its owner."""
     s = call.services
     if len(call.args) > 1:
-        raise UsageError("type `web`, `web NAME` or `web sign-out`")
+        raise wrong(call.event, "wrong_web_here")
     owners = s.authorization.connectors[WEB].owners
     if not call.args and len(owners) != 1:
-        raise UsageError(f"say who it is for: --user {' or --user '.join(owners)}")
+        flags = commas(call.user.language, *(f"--user {owner}" for owner in owners))
+        raise wrong(call.event, "wrong_web_who", flags=flags)
     name = call.args[0] if call.args else owners[0]
     if ":" in name or s.authorization.level_of(f"{WEB}:{name}") < Grant.TALK:
-        raise UsageError(
-            f"{name[:40]} may do nothing in the browser: name them in owners, raters or talkers of "
-            "[connectors.web]"
-        )
+        raise wrong(call.event, "wrong_web_nobody", name=name[:40])
     return name
 
 

@@ -137,3 +137,20 @@ async def test_rollbacks_are_german_for_who_reads_german(tmp_path: Path) -> None
         )
         told = await bot.command("rollback", "since never")
         assert told == "8 ausgelassene Bewertungen zählen wieder; die nächsten Trainings verwenden sie."
+
+
+async def test_what_waits_and_what_answers_is_german_for_who_reads_german(tmp_path: Path) -> None:
+    async with open_bot(tmp_path, sections=GERMAN) as bot:
+        assert await bot.command("waiting") == "Keine Antwort wartet auf deine Bewertung."
+        for question in ("Why?", "How?"):
+            await bot.say(question)
+        shown = await bot.chat.command("waiting")
+        assert shown.text.startswith(
+            "2 Antworten warten auf deine Bewertung. Das ist Nummer 1:\n\n> How?\n\n"
+        )
+        assert [button.label for button in shown.offer] == ["👍 Gut", "👎 Schlecht", "Eine andere"]
+        told = await bot.command("waiting", "9")
+        assert told == "Tipp `waiting`, oder `waiting N` für eine andere davon."
+        typed = bot.chat.typed("probe")
+        probed = await bot.app.commands.execute(replace(typed, user=replace(typed.user, language="de")))
+        assert probed.text == "das Basismodell antwortet, wie es sein soll"
