@@ -31,6 +31,7 @@ ROOMS = (
     *("goodbot.commands.queues", "goodbot.commands.report", "goodbot.commands.report_page"),
     *("goodbot.commands.settings_page", "goodbot.commands.places", "goodbot.features.reports"),
     *("goodbot.commands.waiting", "goodbot.commands.probe", "goodbot.commands.web"),
+    *("goodbot.commands.versions", "goodbot.commands.rated", "goodbot.commands.people_page"),
     "goodbot.features.reward_model",
     *(f"goodbot.learning.evaluation.{name}" for name in ("blind", "report", "side_by_side", "weekly")),
     *("goodbot.api.actions", "goodbot.api.events", "goodbot.api.reply_stream", "goodbot.api.sentences"),

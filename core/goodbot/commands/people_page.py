@@ -24,8 +24,9 @@ from goodbot.api.people import (
     RaterAgreement,
 )
 from goodbot.api.sentences import ended
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
-from goodbot.commands.overview import may
+from goodbot.commands.overview import may, reads
 from goodbot.commands.people import granted_by
 from goodbot.conversation.notifications.alarms import described
 from goodbot.learning.rating_quality import agreement, contradictions
@@ -71,10 +72,10 @@ class _Told:
 async def people_page(services: Services, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
     """The people, as this owner may change them. Raises UsageError."""
     if not may(services, user, "people"):
-        raise UsageError("Only owners see the people.")
+        raise UsageError(say("see_people", reads(services, user)))
     if wanted.role not in ("", *people.ROLES, NO_ROLE):
-        raise UsageError("A role is owner, rater, talker or none.")
-    scope, after = services.registry.scope, _after(wanted.after)
+        raise UsageError(say("people_roles", user.language))
+    scope, after = services.registry.scope, _after(wanted.after, user.language)
     known = await services.store.read(lambda db: raters.known(db, scope))
     labels, history = await services.store.read(lambda db: vote_history.votes(db, scope))
     alarms, agreements = await asyncio.to_thread(_judged, labels, history)
@@ -165,10 +166,10 @@ def _matches(one: _Person, wanted: PeopleWanted) -> bool:
 def _account(
     services: Services, user: UserRef, who: str, of: _Person, granted: Mapping[str, Sequence[Granted]]
 ) -> AccountSeen:
-    s, first = services.authorization, origin(who)
-    sentences = [f"{entry.role.capitalize()} {granted_by(entry)}." for entry in granted.get(who, ())]
+    s, first, language = services.authorization, origin(who), user.language
+    sentences = [_why_so(entry, language) for entry in granted.get(who, ())]
     if first:
-        sentences = [f"The browser of {first}: it may the same."]
+        sentences = [say("people_browser", language, who=first)]
     unlink = ""
     if len(of.accounts) > 1 and who == person(user):
         unlink = "/rl unlink"
@@ -183,6 +184,12 @@ def _account(
     )
 
 
+def _why_so(entry: Granted, language: str) -> str:
+    """Which role somebody has, and where it comes from."""
+    role = say(f"page_is_{entry.role}", language)
+    return say("people_granted", language, role=role, source=granted_by(entry, language))
+
+
 def _asking(services: Services, known: KnownPeople, asked: Sequence[JoinRequest]) -> list[PersonAsking]:
     """Those who wait for a word of an owner, the newest first as far as that is known."""
     s, names = services.authorization, {one.person: one.name for one in asked}
@@ -193,10 +200,10 @@ def _asking(services: Services, known: KnownPeople, asked: Sequence[JoinRequest]
     return [PersonAsking(who=who, name=names.get(who, "")) for who in (*newest, *rest)]
 
 
-def _after(text: str) -> tuple[int, str]:
+def _after(text: str, language: str) -> tuple[int, str]:
     rank, _, id_ = text.partition(" ")
     if not text:
         return -1, ""
     if not (rank.isascii() and rank.isdecimal() and len(rank) == 1):
-        raise UsageError("That is nothing that goodbot's page would ask: reload the page.")
+        raise UsageError(say("odd_page", language))
     return int(rank), id_

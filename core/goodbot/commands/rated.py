@@ -13,10 +13,11 @@ import aiosqlite
 from goodbot.access.inbox import viewer_of
 from goodbot.api.events import UserRef
 from goodbot.api.rated import RatedAnswer, RatedPage, RatedTopic, RatedWanted
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
 from goodbot.base.topics import topics
 from goodbot.commands.export import version_in
-from goodbot.commands.overview import in_private, may
+from goodbot.commands.overview import in_private, may, reads
 from goodbot.commands.rollback_window import leave_out
 from goodbot.store import rated, selection
 from goodbot.store.selection import Selection
@@ -30,14 +31,15 @@ MOST = 200
 
 async def rated_page(services: Services, user: UserRef, wanted: RatedWanted) -> RatedPage:
     """What this person may see of them. Raises UsageError."""
-    chosen, after = _selection(wanted), _after(wanted.after)
+    language = reads(services, user)
+    chosen, after = _selection(wanted, language), _after(wanted.after, language)
 
     async def operation(db: aiosqlite.Connection) -> tuple[Sequence[RatedAnswer], tuple[float, int] | None]:
         viewer = await viewer_of(db, services.authorization, user)
         if viewer is None:
-            raise UsageError("Only people that my owner has chosen see rated answers.")
+            raise UsageError(say("see_rated", language))
         if not viewer.owner and (wanted.person or wanted.left_out or ":" in wanted.place):
-            raise UsageError("Only owners see who rated, where, and what is left out.")
+            raise UsageError(say("see_rated_more", language))
         return await rated.page(
             db, viewer, services.pool, chosen, words=wanted.words, left_out=wanted.left_out, after=after
         )
@@ -67,15 +69,15 @@ def _counted(rows: Sequence[tuple[str, str, float]]) -> list[RatedTopic]:
 async def leave_out_here(services: Services, user: UserRef, turns: Sequence[str], *, again: bool) -> str:
     """As `rollback answers`, for a page that has asked back. Raises UsageError."""
     if not may(services, user, "rollback"):
-        raise UsageError("Only owners leave answers out.")
+        raise UsageError(say("rated_owners", reads(services, user)))
     if not 1 <= len(turns) <= MOST:
-        raise UsageError(f"Choose 1 to {MOST} answers.")
+        raise UsageError(say("rated_choose", reads(services, user), most=MOST))
     return (await leave_out(in_private(services, user, "rollback"), turns, again=again)).text
 
 
-def _selection(wanted: RatedWanted) -> Selection:
+def _selection(wanted: RatedWanted, language: str) -> Selection:
     if wanted.rating not in ("", *selection.RATINGS[:3]):
-        raise UsageError("A rating is good, bad or tie.")
+        raise UsageError(say("rated_is", language))
     return Selection(
         since=wanted.since,
         until=wanted.until,
@@ -89,12 +91,12 @@ def _selection(wanted: RatedWanted) -> Selection:
     )
 
 
-def _after(text: str) -> tuple[float, int]:
+def _after(text: str, language: str) -> tuple[float, int]:
     at, _, seq = text.partition(" ")
     try:
         place = (float(at), int(seq)) if text else rated.NO_END
     except ValueError:
         place = (math.nan, 0)
     if not (math.isfinite(place[0]) and 0 <= place[1] <= rated.NO_END[1]):
-        raise UsageError("That is nothing that goodbot's page would ask: reload the page.")
+        raise UsageError(say("odd_page", language))
     return place

@@ -16,14 +16,13 @@ from goodbot.api.events import UserRef
 from goodbot.api.learnt import AnsweredTwice, card
 from goodbot.api.overview import VersionRatings
 from goodbot.api.sentences import Reason, clause, ended, sentence, words
+from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import commas, joined, retold, say
 from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
-from goodbot.base.suggest import version_name
 from goodbot.commands.base import Call
-from goodbot.commands.overview import in_private, may, rated
-from goodbot.commands.places import program
+from goodbot.commands.overview import in_private, may, rated, reads
 from goodbot.commands.why import what_changed
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted
@@ -42,7 +41,6 @@ _PAIRS = 5
 _TOLD = 100
 """So many of the newest versions say what they learnt from and what changed: each takes milliseconds."""
 _ALL = 1_000_000
-_PAUSED = "goodbot is paused: it answers after `resume`."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +65,7 @@ class _Known:
 async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     """The tree, and `two` versions compared, as this owner is told it in private. Raises UsageError."""
     if not may(services, user, "adapters"):
-        raise UsageError("Only owners see the versions.")
+        raise UsageError(say("see_versions", reads(services, user)))
     call, registry = in_private(services, user, "adapters"), services.registry
     active, rows = await registry.active(), await registry.rows()
     pool = services.ab_test.pool
@@ -111,7 +109,7 @@ async def _read(
         },
         refused=await verdicts.refused(db, pool),
         lost=await verdicts.worse(db, pool),
-        less_liked=await verdicts.less_liked(db, pool),
+        less_liked=await verdicts.less_liked(db, pool, language),
     )
 
 
@@ -131,7 +129,7 @@ def _seen(
             parent=row.parent,
             depth=depth,
             state=state,
-            told=" ".join(filter(None, [told, "Its files are removed." if gone else ""])),
+            told=joined(known.language, told, say("version_gone", known.language) if gone else ""),
             made_at=row.created_at,
             made_of=known.made_of.get(row.version, ""),
             learnt=known.learnt.get(row.version, ""),
@@ -146,7 +144,7 @@ def _seen(
         parent=BASE,
         depth=0,
         state="before" if known.active else "answers",
-        told=ended(f"It is {known.model}, as it came"),
+        told=say("version_base", known.language, model=known.model),
         usable=True,
         liked=liked.get(BASE),
     )
@@ -160,10 +158,12 @@ def _export(version: int, typed: Sequence[str]) -> str:
 def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:
     if parent in known.refused:
         count, ending, at = known.refused[parent]
-        many = (
-            f"{count} trainings on {version_name(parent)} were refused. The last one: " if count > 1 else ""
-        )
-        told = sentence(f"{many}{words(*ending, language=known.language)}", known.language)
+        language = known.language
+        why = words(*ending, language=language)
+        if count > 1:
+            name = version_name(parent, language)
+            why = say("version_refused", language, count=count, name=name, why=why)
+        told = sentence(why, language)
         yield VersionSeen(
             version=None, parent=parent, depth=depth + 1, state="refused", told=told, made_at=at
         )
@@ -171,30 +171,29 @@ def _in_vain(parent: int, depth: int, known: _Known) -> Iterator[VersionSeen]:
 
 def _state(row: AdapterRow, known: _Known, line: Collection[int]) -> tuple[str, str]:
     """Which of the states of `VersionSeen`, and why."""
-    why = _why_back(row, known)
+    language, why = known.language, _why_back(row, known)
     found = {
-        "answers": (row.version == known.active, _PAUSED if known.off else ""),
-        "withdrawn": (row.tainted, sentence(retold(row.tainted, known.language), known.language)),
-        "other": (row.model != known.model, f"It belongs to {row.model}."),
-        "tried": (row.waits == adapters.CANARY, "Some conversations get it: ratings decide if it stays."),
-        "waits": (row.waits, sentence(retold(row.waits, known.language), known.language)),
+        "answers": (row.version == known.active, say("version_paused", language) if known.off else ""),
+        "withdrawn": (row.tainted, sentence(retold(row.tainted, language), language)),
+        "other": (row.model != known.model, say("version_other", language, model=row.model)),
+        "tried": (row.waits == adapters.CANARY, say("version_tried", language)),
+        "waits": (row.waits, sentence(retold(row.waits, language), language)),
         "before": (row.version in line, ""),
         "back": (row.run, why),
-        "imported": (True, "It does not answer yet."),
+        "imported": (True, say("version_resting", language)),
     }
     state = next(state for state, (so, _) in found.items() if so)
     if state == "answers" and row.tainted:
-        why = clause(retold(row.tainted, known.language))
-        return state, say("lesson_replaced", known.language, why=why)
+        return state, say("lesson_replaced", language, why=clause(retold(row.tainted, language)))
     return state, found[state][1]
 
 
 def _why_back(row: AdapterRow, known: _Known) -> str:
     if row.version in known.lost:
-        return "Owners, asked blind, found it worse than the version before."
+        return say("version_lost", known.language)
     if figures := known.less_liked.get(row.version):
-        return f"People liked it less than the version before: {ended(figures)}"
-    return "Another version answers in its place."
+        return say("version_less_liked", known.language, figures=ended(figures, known.language))
+    return say("version_back", known.language)
 
 
 async def _asks(call: Call) -> int:
@@ -212,16 +211,17 @@ async def _compared(
     """Raises UsageError."""
     known = {row.version: row for row in rows}
     if first == second or not {first, second} <= {BASE, *known}:
-        raise UsageError("Choose two versions.")
-    s = call.services
+        raise UsageError(say("versions_two", call.user.language))
+    s, language = call.services, call.user.language
     between = _between(rows, first, second)
     made_of = await s.store.read(lambda db: news.material(db, [row.run for row in between or () if row.run]))
     asked = [one.tally for one in sums if (one.old, one.new) == (first, second)]
     tally = Tally(**{word: sum(getattr(one, word) for one in asked) for word in ("old", "new", "same")})
+    learnt, chosen = counted(made_of, language), summed(first, second, tally, language)
     told = [
-        _way(rows, first, second, between),
-        f"Learnt in between: {counted(made_of)}." if made_of.trained else "",
-        f"Asked blind, owners chose: {summed(first, second, tally)}." if asked else "",
+        _way(rows, first, second, between, language),
+        say("version_between", language, learnt=learnt) if made_of.trained else "",
+        say("version_chosen", language, chosen=chosen) if asked else "",
     ]
     tainted = any(known[one].tainted for one in (first, second) if one)
     pairs = [] if tainted else await _pairs(call, known[second], first)
@@ -247,11 +247,14 @@ def _between(rows: Sequence[AdapterRow], first: int, second: int) -> list[Adapte
     return line[: behind.index(first)][::-1] if first in behind else None
 
 
-def _way(rows: Sequence[AdapterRow], first: int, second: int, between: Sequence[AdapterRow] | None) -> str:
-    one, other = version_name(first), version_name(second, begins=True)
+def _way(
+    rows: Sequence[AdapterRow], first: int, second: int, between: Sequence[AdapterRow] | None, language: str
+) -> str:
+    one, other = version_name(first, language), version_name(second, language, begins=True)
     if between is None:
         own = {row.version for row in lineage.ancestors(rows, first)}
         both = next((row.version for row in lineage.ancestors(rows, second) if row.version in own), BASE)
-        return f"{other} does not come from {one}: both come from {version_name(both)}."
-    steps = ", ".join(version_name(row.version) for row in between[:-1])
-    return f"{other} comes from {one}{f' by way of {steps}' if steps else ''}."
+        return say("version_apart", language, one=one, other=other, both=version_name(both, language))
+    if steps := [version_name(row.version, language) for row in between[:-1]]:
+        return say("version_by_way", language, one=one, other=other, steps=commas(language, *steps))
+    return say("version_from", language, one=one, other=other)

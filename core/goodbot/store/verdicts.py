@@ -56,11 +56,11 @@ async def worse(db: aiosqlite.Connection, pool: Pool) -> set[int]:
     return {row[0] for row in await fetch(db, query, (pool.scope, pool.model))}
 
 
-async def less_liked(db: aiosqlite.Connection, pool: Pool) -> dict[int, str]:
-    """The versions that have lost their trial, and the figures."""
+async def less_liked(db: aiosqlite.Connection, pool: Pool, language: str = "") -> dict[int, str]:
+    """The versions that have lost their trial, and the figures in words."""
     query = "SELECT version, reason FROM canaries WHERE (scope, model, state) = (?, ?, 'lost')"
     rows = await fetch(db, query, (pool.scope, pool.model))
-    return {version: words(*codec.load_reasons(kept)) for version, kept in rows}
+    return {version: words(*codec.load_reasons(kept), language=language) for version, kept in rows}
 
 
 async def answered(

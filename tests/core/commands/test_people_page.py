@@ -66,6 +66,9 @@ async def test_each_person_once_with_their_roles_and_ratings(tmp_path: Path) -> 
         assert roles == [("owner", True, 1), ("rater", False, 1), ("talker", False, 0), ("", False, 0)]
         assert found.count == len(found.people)
         assert (await seen(bot, "rater")).accounts[0].granted == ["Rater by the config."]
+        german = await bot.chat.host.people(replace(user("owner"), language="de"), PeopleWanted())
+        [rater] = [one for one in german.people if one.id == "loopback:rater"]
+        assert rater.accounts[0].granted == ["Darf bewerten – durch die Konfiguration."]
         await bot.command("people", "grant rater loopback:guest")
         [account] = (await seen(bot, "guest")).accounts
         assert account.granted[0].startswith("Rater by loopback:owner on ")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,8 @@ async def test_the_newest_first_by_pages_and_by_each_choice(
         assert seen == ["theirs", "both like it"]
         with pytest.raises(UsageError):
             await page(bot, after="x")
+        with pytest.raises(UsageError, match="Das würde goodbots Seite nicht fragen"):
+            await bot.chat.host.rated(replace(user("owner"), language="de"), RatedWanted(after="x"))
 
 
 async def test_a_line_says_who_rated_what_it_taught_and_what_is_left_out(tmp_path: Path) -> None:

@@ -95,6 +95,11 @@ async def test_what_was_rolled_back_stands_beside_the_line(tmp_path: Path) -> No
         found = await seen(bot)
         assert states(found) == [(3, 0, "answers"), (2, 1, "back"), (1, 0, "before"), (0, 0, "before")]
         assert told(found, 2).told == "Another version answers in its place."
+        german = await seen(bot, 0, 3, language="de")
+        assert told(german, 2).told == "Eine andere Version antwortet an ihrer Stelle."
+        assert told(german, 0).told.endswith(", wie es kam.")
+        assert german.compared is not None
+        assert german.compared.told[0] == "Der Weg zu v3: das Basismodell, dann v1."
         assert (told(found, 3).parent, told(found, 2).parent) == (1, 1)
 
 
@@ -205,6 +210,8 @@ async def test_nobody_but_an_owner_sees_any_of_it(tmp_path: Path) -> None:
             for two in ((), (0, 1)):
                 with pytest.raises(UsageError, match="Only owners see the versions"):
                     await seen(bot, *two, user=user)
+        with pytest.raises(UsageError, match="Nur Besitzer sehen die Versionen"):
+            await seen(bot, user="rater", language="de")
         said = json.dumps(asdict(await seen(bot, 0, 1)))
         assert "the owner's secret" in said
         assert "the rater's secret" not in said, "what others said in private is nobody else's"
