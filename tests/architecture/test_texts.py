@@ -42,7 +42,7 @@ ROOMS = (
 )
 """Where what talkers and raters are told is said, and what whoever types commands reads."""
 OWNERS = re.compile(
-    r"_connectors\.\w+\.(?:manifest|cli|config|words|menus|client|api|tokens|keys|auth|access"
+    r"_connectors\.\w+\.(?:manifest|cli|config|words|client|api|tokens|keys|auth|access"
     r"|sender|members|gateway|transport|polling|webhook|connector|daemon|live|guard|outbox|sessions|commands)$"
     r"|\.(?:judging|login|linking|inbox|note_rules|note_trial)$"
     r"|_connectors\.terminal$|conversation\.imports\.\w+$"

@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from goodbot.api.commands import Grant, menu
+from goodbot.api.commands import Command, Grant, menu
+from goodbot.api.texts import ENGLISH, LANGUAGES, beside, retold, say
 
 from goodbot_connectors.telegram.normalize import PREFIX
 
@@ -23,37 +24,6 @@ SCOPES = {
     "all_chat_administrators": [*_HERE, *(one for one in _PRIVATE if one not in _HERE)],
 }
 """The commands of each scope, as core.telegram.org/bots/api#botcommandscope calls it."""
-
-WORDS = {
-    "de": {
-        "good": "Die Antwort war gut",
-        "bad": "Die Antwort war schlecht",
-        "undo": "Bewertung zurücknehmen",
-        "status": "Was er gelernt hat und wann er weiterlernt",
-        "help": "Alle Befehle",
-        "enable": "In dieser Gruppe antworten",
-        "disable": "In dieser Gruppe schweigen",
-    },
-    "es": {
-        "good": "Esa respuesta fue buena",
-        "bad": "Esa respuesta fue mala",
-        "undo": "Retirar tu valoración",
-        "status": "Qué ha aprendido y cuándo vuelve a aprender",
-        "help": "Todos los comandos",
-        "enable": "Responder en este grupo",
-        "disable": "Callar en este grupo",
-    },
-    "fr": {
-        "good": "Cette réponse était bonne",
-        "bad": "Cette réponse était mauvaise",
-        "undo": "Retirer votre note",
-        "status": "Ce qu'il a appris, et quand il apprend ensuite",
-        "help": "Toutes les commandes",
-        "enable": "Répondre dans ce groupe",
-        "disable": "Se taire dans ce groupe",
-    },
-}
-"""By language code; whoever has another language reads English, which is in the table of commands."""
 
 
 class Menu(NamedTuple):
@@ -73,6 +43,17 @@ def fingerprint() -> str:
 def menus() -> Iterator[Menu]:
     """Every list that we publish."""
     for scope, commands in SCOPES.items():
-        yield Menu(scope, "", tuple((f"{PREFIX}{one.name}", one.label) for one in commands))
-        for language, words in WORDS.items():
-            yield Menu(scope, language, tuple((f"{PREFIX}{one.name}", words[one.name]) for one in commands))
+        for language in LANGUAGES:
+            told = tuple((f"{PREFIX}{one.name}", _told(one, language)) for one in commands)
+            # Whoever has a language that there are no texts in is shown the one without a language.
+            yield Menu(scope, "" if language == ENGLISH else language, told)
+
+
+def _told(command: Command, language: str) -> str:
+    """What the help says of it in that language."""
+    if language == ENGLISH:
+        return command.label
+    said = retold(command.summary, language)
+    said = f"{said[0].upper()}{said[1:]}"
+    owners = command.grant is Grant.ADMINISTER
+    return beside(said, say("menu_owners", language), language) if owners else said

@@ -13,12 +13,12 @@ import pytest
 from goodbot.api.actions import THUMBS
 from goodbot.api.commands import Grant
 from goodbot.api.events import ChannelKind, ChannelRef, MessageEvent, MessageRef, RatingEvent, Reply
-from goodbot.api.texts import say
+from goodbot.api.texts import LANGUAGES, say
 from goodbot.base.errors import RetriableError
 from goodbot.testing.connector_base import build, eventually
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.telegram import SPEC
-from goodbot_connectors.telegram.menus import SCOPES, WORDS, menus
+from goodbot_connectors.telegram.menus import SCOPES, menus
 from goodbot_fakes.telegram import FakeTelegram
 
 from tests.connectors.telegram.fake import Driver, channel
@@ -314,7 +314,7 @@ async def test_an_answer_follows_its_group_to_the_new_id(
 async def test_menus_are_published_once_by_scope_and_language(
     connector: TelegramConnector, fake: FakeTelegram, driver: Driver
 ) -> None:
-    every = len(SCOPES) * (1 + len(WORDS))
+    every = len(SCOPES) * len(LANGUAGES)
 
     async def published() -> bool:
         return len(fake.calls("setMyCommands")) == every
@@ -322,7 +322,9 @@ async def test_menus_are_published_once_by_scope_and_language(
     await eventually(published)
     german = fake.person("Jo", language_code="de")
     shown = {entry["command"]: entry["description"] for entry in german.menu()}
-    assert shown["rl_good"] == "Die Antwort war gut"
+    japanese = fake.person("Yu", language_code="ja").menu()
+    assert "その回答は悪かった" in [entry["description"] for entry in japanese]
+    assert shown["rl_good"] == "Die letzte Antwort war gut, oder die, auf die du antwortest"
     assert "rl_enable" not in shown
     bob = {entry["command"] for entry in driver.people["bob"].menu(driver.group)}
     ada = {entry["command"] for entry in driver.people["ada"].menu(driver.group)}
@@ -343,7 +345,7 @@ async def test_menus_that_an_upgrade_has_changed_are_published_again(
     connector: TelegramConnector, fake: FakeTelegram, host: RecordingHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the last of them is the same as before."""
-    every = len(SCOPES) * (1 + len(WORDS))
+    every = len(SCOPES) * len(LANGUAGES)
 
     async def published(count: int) -> bool:
         return len(fake.calls("setMyCommands")) == count and bool(await host.get("menus"))
@@ -363,10 +365,11 @@ def test_a_menu_suggests_only_what_everybody_there_may() -> None:
 
 def test_every_menu_is_whole_in_every_language() -> None:
     found = list(menus())
-    assert len(found) == len(SCOPES) * (1 + len(WORDS))
-    offered = {command.name for commands in SCOPES.values() for command in commands}
-    for language in ("de", "es", "fr"):
-        assert set(WORDS[language]) == offered
+    assert len(found) == len(SCOPES) * len(LANGUAGES)
+    english = {menu.scope: menu.commands for menu in found if not menu.language}
+    for menu in found:
+        shown = zip(menu.commands, english[menu.scope], strict=True)
+        assert not menu.language or [one for one, other in shown if one[1] == other[1]] == []
     for menu in found:
         for command, description in menu.commands:
             assert 1 <= len(command) <= 32
