@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any, ClassVar, cast
 
 from goodbot_fakes.policy import END, WORDS, Policy, at_temperature, cutting
@@ -38,9 +39,10 @@ _PAUSE = 0.002
 
 
 def program(directory: Path) -> Path:
-    """This fake as one executable file in `directory`, as the setting `binary` wants it."""
+    """This fake as one executable file in `directory`, as the setting `binary` wants it: it runs where no
+    other program may be started."""
     path = directory / "llama-server"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {__name__} "$@"\n')
+    path.write_text(f"#!{sys.executable} -P\nimport sys\nfrom {__name__} import main\nsys.exit(main())\n")
     path.chmod(0o700)
     return path
 
@@ -68,8 +70,14 @@ def main() -> int:
     applied = tuple(digest for digest in digests[1:] if digest and lora != "ignored")
     _Handler.policy = Policy(str(digests[0]), applied)
     _Handler.ready = time.monotonic() + (0.3 if _faults().get("start") == "slow" else 0.0)
-    ThreadingHTTPServer((given.host, given.port), _Handler).serve_forever()
+    _Server((given.host, given.port), _Handler).serve_forever()
     return 0
+
+
+class _Server(ThreadingHTTPServer):
+    def server_bind(self) -> None:
+        """Without asking for the host's name, as http.server does: nobody can be asked from a cage."""
+        TCPServer.server_bind(self)
 
 
 class _Handler(BaseHTTPRequestHandler):

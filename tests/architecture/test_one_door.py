@@ -23,7 +23,6 @@ FREE = {
     # path: why what it starts is in no cage, or may be in none
     "core/goodbot/cli/doctor/model.py": "the card's own program; the framework, where a cage hides the card",
     "core/goodbot/learning/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
-    "core/goodbot/inference/servers/llama_process.py": "it listens; what it reads is the owner's, made by us",
     "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",
 }

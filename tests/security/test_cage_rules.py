@@ -65,7 +65,7 @@ def test_a_mac_without_a_sandbox_that_works_starts_nothing(
     monkeypatch.setattr(limits, "limit", limit)
     for program in ("/nowhere/sandbox-exec", "/bin/false"):
         monkeypatch.setattr(macos, "_PROGRAM", program)
-        command = macos.enter({"reads": [], "writes": [], "hidden": [], "seconds": 9}, ["/usr/bin/true", "x"])
+        command = macos.enter({"reads": [], "writes": [], "hidden": [], "port": None}, ["/usr/bin/true", "x"])
         assert command[:2] == [program, "-p"]
         assert command[3:] == ["/usr/bin/true", "x"]
         assert macos.missing() == ["sandbox-exec"]

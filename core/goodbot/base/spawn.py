@@ -65,8 +65,8 @@ class Cage:
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
     first: bool = False
     """Where memory runs out, the kernel ends it before the others."""
-    seconds: int | None = SECONDS
-    """How long all processors together may compute for it; then it is ended. None: as long as it likes."""
+    port: int | None = None
+    """One of this machine that it may listen at, by TCP; it calls nobody."""
 
     def foreign(self) -> str:
         """The path of something in `writes` that is neither a file of its own nor a directory; empty: none.
@@ -221,7 +221,7 @@ def _through(
             "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
             "first": cage.first,
-            "seconds": None if cage.seconds is None else cage.seconds * (os.cpu_count() or 1),
+            "port": cage.port,
         }
     return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 

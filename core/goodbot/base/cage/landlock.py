@@ -2,8 +2,9 @@
 """Linux' Landlock: which files this process and all that it becomes may reach.
 
 By the kernel's own calls (landlock(7)), which glibc has no names for. What a kernel's ABI does not know is
-not asked of it: before 2 nothing moves between directories, before 3 `truncate` is not governed, before 6
-signals and abstract sockets are not. `goodbot.base.cage.seccomp` stands behind all but the first.
+not asked of it: before 2 nothing moves between directories, before 3 `truncate` is not governed, before 4
+TCP is not, before 6 signals and abstract sockets are not. `goodbot.base.cage.seccomp` stands behind all but
+the first, and behind the ports of TCP: before 4 who may listen at one may listen at any.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections.abc import Iterable
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """The same numbers on all processors."""
 _VERSION = 1
-_PATH_BENEATH = 1
+_PATH_BENEATH, _AT_PORT = 1, 2
+_BIND_TCP = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE = 1 << 14
 _FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
@@ -48,13 +50,17 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
+class _Port(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("number", ctypes.c_uint64))
+
+
 def abi() -> int:
     """What this kernel can; 0: it cannot, or it is switched off."""
     return max(0, _call(_CREATE_RULESET, None, 0, _VERSION))
 
 
-def restrict(rules: Iterable[tuple[str, int]]) -> None:
-    """From here on only what the rules allow: a path and what may be done there and below.
+def restrict(rules: Iterable[tuple[str, int]], *, port: int | None = None) -> None:
+    """From here on only what the rules allow: a path and what may be done there and below; and that port.
 
     Paths that are not there are passed over. What a rule names in `/proc` stays open from here on, whatever
     this process becomes: when memory runs low the kernel drops what nobody holds there, makes it anew for who
@@ -66,6 +72,8 @@ def restrict(rules: Iterable[tuple[str, int]]) -> None:
     asked = _Ruleset(handled, _NO_TCP, _NO_SIGNAL_OR_SOCKET)
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = _check(_call(_CREATE_RULESET, ctypes.byref(asked), size, 0))
+    if port is not None and version >= 4:
+        _check(_call(_ADD_RULE, ruleset, _AT_PORT, ctypes.byref(_Port(_BIND_TCP, port)), 0))
     for path, allowed in rules:
         try:
             handle = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -42,9 +42,9 @@ def enter(told: Mapping[str, Any], command: Sequence[str]) -> None:
             (places.SHARED_MEMORY, landlock.SHARE if places.clear() else landlock.WRITE),
             *_itself(),
         ]
-        landlock.restrict(rules)
+        landlock.restrict(rules, port=told["port"])
     if seccomp.known():
-        seccomp.restrict(os.getpid(), cuda=places.has_gpu())
+        seccomp.restrict(os.getpid(), cuda=places.has_gpu(), listens=told["port"] is not None)
 
 
 def _itself() -> Iterator[tuple[str, int]]:

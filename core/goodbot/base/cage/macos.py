@@ -24,6 +24,7 @@ _USER_CACHE = 65538
 _PROFILE = """(version 1)
 (allow default)
 (deny network*)
+{port}
 (deny process-exec)
 (allow process-exec {programs})
 (deny signal (target others))
@@ -33,14 +34,16 @@ _PROFILE = """(version 1)
 (allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/dtracehelper") {writes})
 {reads}
 """
+_PORT = """(allow network-bind (local tcp "localhost:{port}"))
+(allow network-inbound (local tcp "localhost:{port}"))"""
 _PEOPLE = ("/Users", "/Volumes")
 
 
 def enter(told: Mapping[str, Any], command: list[str]) -> list[str]:
     """Set the limits that hold here; returns the command that runs in the sandbox."""
     reads, writes = places.told(told)
-    limits.limit(reads, seconds=told["seconds"])
-    return [_PROGRAM, "-p", profile(reads, writes, told["hidden"]), *command]
+    limits.limit(reads)
+    return [_PROGRAM, "-p", profile(reads, writes, told["hidden"], command[:1], told["port"]), *command]
 
 
 def missing() -> list[str]:
@@ -48,14 +51,26 @@ def missing() -> list[str]:
     return [] if _takes(profile([], [], [])) else ["sandbox-exec"]
 
 
-def profile(reads: Sequence[str], writes: Sequence[str], hidden: Sequence[str]) -> str:
-    """What the sandbox is given. Of what may be read, the place that lies further in decides."""
+def profile(
+    reads: Sequence[str],
+    writes: Sequence[str],
+    hidden: Sequence[str],
+    started: Sequence[str] = (),
+    port: int | None = None,
+) -> str:
+    """What the sandbox is given. Of what may be read, the place that lies further in decides.
+
+    `started` is the program, where it is told; `port` the one that it may listen at.
+    """
     python = [sys.prefix, sys.base_prefix, *filter(os.path.isdir, sys.path)]
+    programs = [one for program in started for one in places.started(program)]
+    libraries = [one for program in started for files in places.beside(program).values() for one in files]
     cache = os.confstr(_USER_CACHE) if sys.platform == "darwin" else None
     return _PROFILE.format(
-        programs=_below([sys.prefix, sys.base_prefix]),
+        port="" if port is None else _PORT.format(port=port),
+        programs=_below([sys.prefix, sys.base_prefix, *programs]),
         writes=_below([*writes, *filter(None, [cache])]),
-        reads="\n".join(_readable(python, [*_PEOPLE, *hidden], [*reads, *writes])),
+        reads="\n".join(_readable(python, [*_PEOPLE, *hidden], [*reads, *writes, *programs, *libraries])),
     )
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import importlib.util
 import os
 import stat
+import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +25,9 @@ SYSTEM = (
     "/gnu/store",
     "/run/opengl-driver",
     "/run/current-system",
+    "/home/linuxbrew/.linuxbrew/Cellar",
+    "/home/linuxbrew/.linuxbrew/lib",
+    "/home/linuxbrew/.linuxbrew/opt",
     "/sys",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -87,6 +92,10 @@ SHARED_MEMORY = "/dev/shm"  # noqa: S108  where OpenMP registers itself
 CLEAR = "goodbot-clear-"
 """How directories in it begin whose files are encrypted on the disk (`goodbot.config.clear`)."""
 _LIBRARIES = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "HIP_PATH")
+_BESIDE = ("*.so", "*.so.*", "*.dylib", "*.metal", "*.metallib")
+_ELF, _INTERPRETER = b"\x7fELF\x02\x01", 3
+_INTERPRETERS = 5
+"""The kernel follows no more of them."""
 _GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
 
 
@@ -114,8 +123,15 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
     roots = [*SYSTEM, sys.prefix, sys.base_prefix, *sys.path, *named, *_packages(command)]
     listed = [path for path in sys.path if os.path.isdir(path) and os.access(path, os.R_OK)]
     roots += [one for path in listed for one in _linked(path)]
-    for root in dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path)):
-        yield from _around(root, [os.path.realpath(path) for path in hidden])
+    known = [*dict.fromkeys(os.path.realpath(path) for path in roots if os.path.exists(path))]
+    private = [os.path.realpath(path) for path in hidden]
+    for root in known:
+        yield from _around(root, private)
+    for place, files in beside(command[0]).items():
+        if not any(_within(place, root) for root in known):
+            yield from ((path, True) for path in files)
+            if not any(_within(path, place) for path in private):
+                yield place, False  # some libraries are looked for by the list
     for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():  # of the machine, but of no process
         there = not entry.name.isdigit() and not entry.is_symlink() and entry.name not in _OF_OTHERS
         if there and entry.stat().st_mode & stat.S_IROTH:  # not what only root may read, where we are root
@@ -154,7 +170,45 @@ def programs(command: str) -> list[str]:
         path = line.partition("/")[2]
         if os.path.basename(path).startswith(("ld-", "ld64", "ld.so", "libc.musl")):
             loaders.add(f"/{path}")
-    return [os.path.realpath(command), *loaders]
+    return [*started(command), *loaders]
+
+
+def started(command: str) -> list[str]:
+    """What the kernel runs for a program: itself, and whatever it names for that: a loader, or a script's
+    interpreter with its own."""
+    found = [os.path.realpath(command)]
+    while len(found) < _INTERPRETERS and (named := _interpreter(found[-1])):
+        found.append(os.path.realpath(named))
+    return found
+
+
+def beside(command: str) -> dict[str, list[str]]:
+    """The libraries of a program that somebody has built or unpacked where they like, by their directories:
+    they lie with it, or in `lib` beside its own."""
+    here = os.path.dirname(os.path.realpath(command))
+    places = (here, *(os.path.join(os.path.dirname(here), name) for name in ("lib", "lib64")))
+    found = {place: [one for kind in _BESIDE for one in glob.glob(kind, root_dir=place)] for place in places}
+    whole = {place: [os.path.join(place, one) for one in names] for place, names in found.items()}
+    return {place: files for place, all_of in whole.items() if (files := [*filter(os.path.isfile, all_of)])}
+
+
+def _interpreter(program: str) -> str:
+    """What a program names to be run in its place; empty: nothing."""
+    with contextlib.suppress(OSError, struct.error), open(program, "rb") as file:
+        head = file.read(64)
+        if head.startswith(b"#!"):
+            file.seek(2)
+            return os.fsdecode(b"".join(file.readline(256).split()[:1]))
+        if head.startswith(_ELF):
+            [at] = struct.unpack_from("<Q", head, 32)
+            size, count = struct.unpack_from("<HH", head, 54)
+            for number in range(count):
+                file.seek(at + number * size)
+                kind, _, begins, _, _, length = struct.unpack("<IIQQQQ", file.read(40))
+                if kind == _INTERPRETER:
+                    file.seek(begins)
+                    return os.fsdecode(file.read(min(length, 4096)).rstrip(b"\0"))
+    return ""
 
 
 def _packages(command: Sequence[str]) -> Iterator[str]:
@@ -176,7 +230,7 @@ def _linked(path: str) -> Iterator[str]:
 
 def _around(root: str, hidden: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """The root, or the parts of it that neither are hidden nor hold what is."""
-    inside = [path for path in hidden if path == root or path.startswith(f"{root.rstrip('/')}/")]
+    inside = [path for path in hidden if _within(path, root)]
     if not inside:
         yield root, True
     elif root not in inside:
@@ -184,3 +238,7 @@ def _around(root: str, hidden: Sequence[str]) -> Iterator[tuple[str, bool]]:
         for entry in os.scandir(root):
             if not entry.is_symlink():
                 yield from _around(entry.path, inside)
+
+
+def _within(path: str, root: str) -> bool:
+    return path == root or path.startswith(f"{root.rstrip('/')}/")

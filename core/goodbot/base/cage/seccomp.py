@@ -10,6 +10,9 @@ is: that is answered as if it were changed. It knows x86-64 and 64-bit ARM.
 CUDA does not start (error 304) without a local socket of packets that it listens at (`@cuda-uvmfd-…`).
 Where a GPU's driver is, there is that kind of socket, which leads nowhere: to connect and to accept are
 refused there, too.
+
+A model server may listen: at a socket of TCP by IPv4, and of nothing that Landlock would not know as TCP. It
+accepts, and calls nobody: `connect` is refused, and so is what connects with the first word that is sent.
 """
 
 from __future__ import annotations
@@ -161,12 +164,19 @@ and gives the thread up when that is refused.
 """
 _CUDA = ("socket", "bind", "listen", "memfd_create")
 """What CUDA needs of them, or may; `socket` for one kind only."""
+_LISTENING = ("socket", "bind", "listen", "accept", "accept4")
 _THREAD, _STREAM, _KIND = 0x10000, 1, 0xF
 _UNIX, _PACKETS = 1, 5
+_IPV4, _TCP, _TCP_ULP = 2, 6, 31
+"""The last makes another protocol of a socket."""
+_FASTOPEN = 0x20000000
 _TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP, _PDEATHSIG = 0x5412, 0x541C, 0x8901, 0x8902, 1
 _SETOWN, _SETOWN_EX = 8, 15
 _SETFLAGS, _SETFLAGS32, _SETXATTR = 0x40086602, 0x40046602, 0x401C5820
 _WHOLE = 0xFFFFFFFF
+_OF_CUDA = ((0, (_UNIX,), _WHOLE), (1, (_PACKETS,), _KIND))
+_OF_A_SERVER = ((0, (_IPV4,), _WHOLE), (1, (_STREAM,), _KIND), (2, (0, _TCP), _WHOLE))
+"""Which sockets they have: their family, their kind, their protocol."""
 
 
 def known() -> bool:
@@ -177,9 +187,9 @@ def known() -> bool:
     return _prctl(_PR_SET_SECCOMP, _FILTER, None) == errno.EFAULT
 
 
-def restrict(own: int, *, cuda: bool) -> None:
+def restrict(own: int, *, cuda: bool, listens: bool = False) -> None:
     """From here on the calls above are refused. `own` is our process id. Raises OSError."""
-    code = b"".join(_program(platform.machine(), own, cuda))
+    code = b"".join(_program(platform.machine(), own, cuda, listens))
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("@HP", len(code) // 8, ctypes.addressof(buffer))
     if number := _prctl(_PR_SET_SECCOMP, _FILTER, ctypes.create_string_buffer(program)):
@@ -192,8 +202,9 @@ def _prctl(*arguments: object) -> int:
     return ctypes.get_errno() if prctl(*arguments) else 0
 
 
-def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
+def _program(machine: str, own: int, cuda: bool, listens: bool) -> Iterator[bytes]:
     column = list(_MACHINES).index(machine)
+    allowed = (*(_CUDA if cuda else ()), *(_LISTENING if listens else ()))
 
     def number(x86: int, arm: int) -> int:
         return (x86, arm)[column]
@@ -203,7 +214,7 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield _step(_LOAD, _NUMBER)
     yield from [_step(_AT_LEAST, _X32, 0, 1), *refuse]
     for name, numbers in REFUSED.items():
-        if cuda and name in _CUDA:
+        if name in allowed:
             continue
         if (found := number(*numbers)) >= 0:
             yield from [_step(_EQUAL, found, 0, 1), *refuse]
@@ -212,9 +223,12 @@ def _program(machine: str, own: int, cuda: bool) -> Iterator[bytes]:
     yield from _only(number(56, 220), (0, [_THREAD], _THREAD))
     # umask: what it makes is for its own user, whatever it says. Libraries set it only to see what it was.
     yield from [_step(_EQUAL, number(95, 166), 0, 1), _step(_RETURN, _REFUSE)]
-    if cuda:
-        local, packets = (0, [_UNIX], _WHOLE), (1, [_PACKETS], _KIND)
-        yield from _only(number(*REFUSED["socket"]), local, packets)
+    if kinds := [*([_OF_CUDA] if cuda else []), *([_OF_A_SERVER] if listens else [])]:
+        yield from _one_of(number(*REFUSED["socket"]), kinds)
+    if listens:
+        yield from _never(number(54, 208), 2, [_TCP_ULP])  # setsockopt
+        for x86, arm, flags in ((44, 206, 3), (46, 211, 2), (307, 269, 3)):  # sendto, sendmsg, sendmmsg
+            yield from _only(number(x86, arm), (flags, [0], _FASTOPEN))
     # socketpair: the only kind that stays connected
     yield from _only(number(53, 199), (1, [_STREAM], _KIND))
     for name, (x86, arm, one) in _OF_ITSELF.items():
@@ -250,6 +264,24 @@ def _only(
         body += [*ends, _step(_RETURN, _REFUSE | error)]
     body.append(_step(_RETURN, _ALLOW))
     yield _step(_EQUAL, call, 0, sum(len(part) // 8 for part in body))
+    yield from body
+
+
+def _one_of(call: int, kinds: Sequence[Sequence[tuple[int, Sequence[int], int]]]) -> Iterator[bytes]:
+    """A call that is allowed where all arguments are as one of the kinds has them, each as in `_only`."""
+    body: list[bytes] = []
+    for kind in kinds:
+        rest = [_step(_RETURN, _ALLOW)]
+        for argument, values, mask in reversed(kind):
+            last = len(values) - 1
+            tests = [
+                _step(_EQUAL, value, last - place, 0 if place < last else len(rest))
+                for place, value in enumerate(values)
+            ]
+            rest = [_step(_LOAD, _ARGUMENTS + 8 * argument), _step(_AND, mask), *tests, *rest]
+        body += rest
+    body.append(_step(_RETURN, _REFUSE | errno.EPERM))
+    yield _step(_EQUAL, call, 0, len(body))
     yield from body
 
 

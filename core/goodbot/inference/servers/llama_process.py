@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One `llama-server`: started on a free port of this machine, waited for, looked at, and ended.
 
-It listens on 127.0.0.1 alone and asks for a key that only we know, which it gets in its environment.
+It listens on 127.0.0.1 alone and asks for a key that only we know, which it gets in its environment. What it
+parses others have made: weights, a vocabulary, a template. So it runs in a cage: it may listen at its port
+and read those files, and starts no other program.
 """
 
 from __future__ import annotations
@@ -44,8 +46,10 @@ _CONTEXT = 8192
 _PORTS = 3
 """Tries."""
 _TAKEN = ("couldn't bind", "already in use")
+_REFUSED = ("permission denied", "not permitted", "cannot fork")
 _MACHINE = (
     *_TAKEN,
+    *_REFUSED,
     "no space left",
     "cannot allocate",
     "failed to allocate",
@@ -53,13 +57,18 @@ _MACHINE = (
     "out of memory",
     "bad_alloc",
     "too many open files",
-    "permission denied",
     "cannot be started",
     "error while loading shared libraries",
 )
 """As llama-server, its libraries and what starts it say that the machine has no room for it."""
 _KILLED = -signal.SIGKILL
 """Its exit code when it was killed, as a machine without memory does."""
+_NO_SCRIPT = (
+    "`binary` is a script, and what it starts is not allowed to run: set `binary` to the program itself, and "
+    "variables that it needs where goodbot is started"
+)
+_PARTS = 5
+"""Digits of their number, and of how many there are, in the name of a part of a model."""
 
 
 def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
@@ -70,7 +79,7 @@ def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
             f"there is no program {settings.binary!r}: install llama.cpp, or set binary in "
             "[serving.settings] to where its llama-server is"
         )
-    model = Path(settings.model).expanduser()
+    model = _model(settings)
     if not settings.model or not model.is_file():
         raise ServerError(
             "llama.cpp needs the base model as a GGUF file: set model in [serving.settings] to it "
@@ -87,6 +96,21 @@ def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
     return words
 
 
+def weights(settings: LlamaCppSettings) -> list[Path]:
+    """The model's file and, where it is in parts (`NAME-00001-of-00003.gguf`), the others beside it."""
+    model = _model(settings)
+    begins, _, count = model.stem.rpartition("-of-")
+    name, _, number = begins.rpartition("-")
+    if not all(len(word) == _PARTS and word.isdecimal() for word in (number, count)):
+        return [model]
+    parts = (f"{name}-{one:0{_PARTS}}-of-{count}{model.suffix}" for one in range(1, int(count) + 1))
+    return [path for path in map(model.with_name, parts) if path.is_file()]
+
+
+def _model(settings: LlamaCppSettings) -> Path:
+    return Path(settings.model).expanduser().absolute()
+
+
 class LlamaProcess:
     """A `llama-server` with one adapter, or none, for as long as it lives."""
 
@@ -95,15 +119,17 @@ class LlamaProcess:
         name: str,
         command: Sequence[str],
         *,
+        weights: Sequence[Path],
         adapter: Path | None,
         environ: Mapping[str, str],
         clock: Clock,
         manners: Manners,
     ) -> None:
         """`command` and `manners`: the program with what every process of this driver is given, and what
-        it is known to refuse."""
+        it is known to refuse. `weights` are what it reads beside the adapter."""
         self.name = name
         self.adapter = adapter
+        self._reads = (*weights, adapter) if adapter else (*weights,)
         self._command = command
         self._environ = environ
         self._clock = clock
@@ -145,6 +171,7 @@ class LlamaProcess:
                 self.name,
                 *adapter,
                 stderr=asyncio.subprocess.PIPE,
+                cage=spawn.Cage(reads=self._reads, port=port),
                 environ={**self._environ, "LLAMA_API_KEY": key},
                 start_new_session=True,
             )
@@ -210,6 +237,10 @@ class LlamaProcess:
         self._killed = self._process is not None and self._process.returncode == _KILLED
         last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
         last = last or (self._log[-1] if self._log else "it does not say why")
+        if any(words in last.lower() for words in _REFUSED) and await asyncio.to_thread(
+            _is_script, self._command[0]
+        ):
+            last = f"{last.strip()} ({_NO_SCRIPT})"
         raise ServerError(f"llama-server ended while it came up: {last.strip()}")
 
     async def _look(self) -> None:
@@ -234,6 +265,12 @@ class LlamaProcess:
         await drain(process, self._log)
         if self._process is process:  # nobody asked it to end
             logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
+
+
+def _is_script(program: str) -> bool:
+    with contextlib.suppress(OSError), open(program, "rb") as file:
+        return file.read(2) == b"#!"
+    return False
 
 
 def _tell_all(group: int, number: int) -> None:

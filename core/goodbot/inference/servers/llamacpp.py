@@ -31,7 +31,7 @@ from goodbot.inference.servers import llama_api
 from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
 from goodbot.inference.servers.in_flight import InFlight
-from goodbot.inference.servers.llama_process import LlamaProcess, command
+from goodbot.inference.servers.llama_process import LlamaProcess, command, weights
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.upstream import Unreachable
 
@@ -235,6 +235,7 @@ class LlamaCppServer(Server):
         child = self._coming = LlamaProcess(
             f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else ""),
             command(self._settings, self._parts),
+            weights=weights(self._settings),
             adapter=adapter,
             environ=self._parts.environ,
             clock=self._parts.clock,
