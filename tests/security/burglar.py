@@ -20,7 +20,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -190,28 +190,16 @@ def leave(told: dict[str, Any], links: dict[str, str]) -> None:
     print(json.dumps(done), flush=True)
 
 
-def spin() -> NoReturn:
-    """Compute for ever, and speak: whoever says that it gets on is not taken for one that hangs."""
-    while True:
-        sum(range(1_000_000))
-        print(json.dumps({"event": "progress"}), flush=True)
-
-
-def main() -> None:
-    told = json.loads(sys.stdin.readline() or json.dumps({"model": sys.argv[-1]}))
-    told.setdefault("model", told.get("after"))
-    if Path(told["model"], SPINS).exists():
-        spin()
-    if (links := Path(told["model"], LINKS)).exists():
-        return leave(told, json.loads(links.read_text()))
+def report(all_of: Mapping[str, Callable[[], object]]) -> str:
+    """Try each, and tell how it ended, and what this process is."""
     ended: dict[str, str] = {}
-    for name, work in attempts(told).items():
+    for name, work in all_of.items():
         try:
             work()
             ended[name] = "done"
         except (OSError, MemoryError) as error:
             ended[name] = errno.errorcode.get(getattr(error, "errno", 0), "MemoryError")
-    reason = json.dumps(
+    return json.dumps(
         {
             "core": Path("/proc/self/limits").read_text().count("core file size        0 "),
             "privileges": "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(),
@@ -221,8 +209,14 @@ def main() -> None:
             "ended": ended,
         }
     )
-    said = {"event": "failed", "kind": "error", "reason": reason, "refused": reason, "trace": ""}
-    print(json.dumps(said), flush=True)
+
+
+def main() -> None:
+    told = json.loads(sys.stdin.readline())
+    if (links := Path(told["model"], LINKS)).exists():
+        return leave(told, json.loads(links.read_text()))
+    reason = report(attempts(told))
+    print(json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True)
 
 
 if __name__ == "__main__":

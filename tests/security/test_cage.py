@@ -11,6 +11,7 @@ import os
 import pickle
 import resource
 import shutil
+import socket
 import struct
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
@@ -20,22 +21,22 @@ from typing import Any, cast
 
 import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
-from goodbot.api.model import ResolvedModel
-from goodbot.api.server import AdapterFormat
-from goodbot.api.setup import Examined
+from goodbot.api.server import BASE, AdapterFormat
 from goodbot.base import cage, spawn
 from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.cli.doctor import model as doctor
 from goodbot.inference.servers.embedded import EmbeddedServer
+from goodbot.inference.servers.llamacpp import LlamaCppServer
+from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.inference.servers.sampler_process import SamplerProcess
 from goodbot.learning import worker_process
 from goodbot.learning.adapters import examining, formats
 
 from tests.core.builders import SPEC, server_parts, until
 from tests.core.inference.servers import tiny
-from tests.security import burglar
-from tests.support import patience, require
+from tests.security import burglar, listener
+from tests.support import require
 
 REFUSED = {
     "a hard link": ("EXDEV",),  # what Landlock says of a link into another directory
@@ -101,62 +102,34 @@ async def converted(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(caught.value)
 
 
-def meant(what: str) -> dict[str, int]:
-    """The limits of a child that reads a model of two bytes. None of ours is lower than it was before."""
-    held, most, hour = 2, dict.fromkeys(burglar.LIMITS, resource.RLIM_INFINITY), 3600
-    most |= {"FSIZE": (4 << 30) + 4 * held, "NOFILE": 4096}
-    seconds = {"train": 7 * 24 * hour, "examine": 600, "look": 40}.get(what, 6 * hour)
-    if what != "serve":
-        most["CPU"] = seconds * (os.cpu_count() or 1)
-    if not places.has_gpu():
-        most["DATA"] = limits.memory() + held + (4 << 30)
-        most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
-    unlimited = resource.RLIM_INFINITY
-    for name, limit in most.items():
-        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
-        if limit == unlimited:
-            most[name] = soft
-        elif hard != unlimited:
-            most[name] = min(limit, hard)
-    return most
+async def listened(house: Path, programs: Path) -> str:
+    """What one says that may serve at a port, while somebody else serves at another."""
+    with socket.create_server((listener.HOST, 0)) as theirs:
+        environ = {**spawn.child_environment(), listener.NEIGHBOUR: str(theirs.getsockname()[1])}
+        settings = LlamaCppSettings(
+            binary=str(listener.program(programs)), model=str(house / "model" / "config.json")
+        )
+        (programs / "config.json").write_text("{}")  # of its base: the burglar's is refused for its link
+        server = LlamaCppServer(settings, server_parts(SPEC, programs, environ=environ))
+        await server.start()
+        try:
+            reply = await server._children[BASE].upstream.ask("/attempts")
+        finally:
+            await server.stop()
+    return reply.text
 
 
-async def test_who_computes_for_ever_is_ended_however_much_it_says(
-    house: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    monkeypatch.setattr(worker_process, "_TRAINING_SECONDS", 1)
-    (house / "model" / burglar.SPINS).touch()
-    assert "computed for longer than it may" in await trained(house, "train")
-
-
-async def examined(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(examining, "CHILD", BURGLAR.worker)
-    with pytest.raises(AdapterError) as caught:
-        await examining.examine(None, house / "model", spawn.child_environment())
-    return str(caught.value)
-
-
-async def looked_at(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    model = ResolvedModel(name="model", path=house / "model")
-    monkeypatch.setattr(doctor, "_LOOK", BURGLAR.worker)
-    monkeypatch.setattr(doctor, "_LOOK_SECONDS", patience(doctor._LOOK_SECONDS))
-    monkeypatch.setattr(doctor, "_resolved", lambda _: model)
-    monkeypatch.setattr(doctor.weights, "problems", lambda _: list[str]())
-    monkeypatch.setattr(doctor.weights, "ends", lambda _: False)
-    [check] = await doctor.template(cast("Examined", None))
-    return check.text
-
-
-@pytest.mark.parametrize("what", ["train", "plan", "predict", "serve", "convert", "examine", "look"])
+@pytest.mark.parametrize("what", ["train", "plan", "serve", "listen", "convert"])
 async def test_each_forbidden_thing_is_refused(
-    house: Path, what: str, monkeypatch: pytest.MonkeyPatch
+    house: Path, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_KEY", "secret")
     monkeypatch.setattr(worker_process, "REASON", 1 << 20)  # the burglar tells all by it
     match what:
         case "serve":
             said = await served(house)
+        case "listen":
+            said = await listened(house, tmp_path_factory.mktemp("programs"))
         case "convert":
             said = await converted(house, monkeypatch)
         case "examine":
@@ -176,9 +149,7 @@ async def test_each_forbidden_thing_is_refused(
     assert others == {}, "it failed, and not because it was refused"
     assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
-    assert told["limits"] == meant(what)
-    first = what in ("train", "plan", "predict", "convert")
-    assert told["ends"] >= (500 if first else 250), "who answers is ended last"
+    assert told["ends"] >= (250 if what in ("serve", "listen") else 500), "who answers is ended last"
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
 
@@ -549,6 +520,43 @@ async def test_beside_a_gpu_s_driver_there_is_the_socket_that_cuda_listens_at_an
     )
     out, error = await process.communicate()
     assert json.loads(out.lower() or "null") == [True] * 7, error.decode()
+
+
+_KINDS = """
+import os, socket
+from goodbot.base.cage import seccomp
+import ctypes
+ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+seccomp.restrict(os.getpid(), cuda=CUDA, listens=True)
+def refused(*kind):
+    try:
+        socket.socket(*kind).close()
+    except PermissionError:
+        return True
+    return False
+print([refused(*kind) for kind in (
+    (socket.AF_INET, socket.SOCK_STREAM),
+    (socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK, socket.IPPROTO_TCP),
+    (socket.AF_UNIX, socket.SOCK_SEQPACKET),
+    (socket.AF_UNIX, socket.SOCK_STREAM),
+    (socket.AF_UNIX, socket.SOCK_DGRAM),
+    (socket.AF_INET, socket.SOCK_DGRAM),
+    (socket.AF_INET, socket.SOCK_SEQPACKET),
+    (socket.AF_INET, socket.SOCK_STREAM, 262),
+    (socket.AF_INET6, socket.SOCK_STREAM),
+    (socket.AF_NETLINK, socket.SOCK_RAW),
+)])
+"""
+
+
+@pytest.mark.parametrize("cuda", [True, False])
+async def test_a_server_has_sockets_of_tcp_and_beside_a_gpu_s_driver_cuda_s_and_no_other(cuda: bool) -> None:
+    code = _KINDS.replace("CUDA", str(cuda))
+    process = await spawn.start(
+        *spawn.python("-c", code), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, error = await process.communicate()
+    assert json.loads(out.lower() or "null") == [False, False, not cuda, *[True] * 7], error.decode()
 
 
 _MEDDLER = """

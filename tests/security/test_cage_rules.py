@@ -53,6 +53,56 @@ def test_what_we_are_told_to_show_a_mac_is_stronger_than_what_hides_it(tmp_path:
     assert not readable(profile, f"{tmp_path}/state/secrets.env")
 
 
+def test_a_mac_s_model_server_listens_at_its_port_and_calls_nobody(tmp_path: Path) -> None:
+    program, library = tmp_path / "bin" / "llama-server", tmp_path / "lib" / "libllama.dylib"
+    for path in (program, library):
+        path.parent.mkdir()
+        path.touch()
+    profile = macos.profile([], [], [str(tmp_path)], [str(program)], 8123)
+    network = re.findall(r"^\(.* network.*$", profile, re.M)
+    assert network == [
+        "(deny network*)",
+        '(allow network-bind (local tcp "localhost:8123"))',
+        '(allow network-inbound (local tcp "localhost:8123"))',
+    ]
+    assert f'(subpath "{program}")' in profile.partition("(allow process-exec")[2].partition("\n")[0]
+    assert readable(profile, str(library))
+    assert readable(profile, str(program))
+    assert not readable(profile, str(tmp_path / "bin" / "mine"))
+    assert "(allow network" not in macos.profile([], [], [], [str(program)])
+
+
+def test_of_where_a_program_lies_its_libraries_are_read_and_nothing_else(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "llama-server"
+    libraries = [program.with_name("libllama.so"), tmp_path / "lib" / "libggml.so.1.2"]
+    others = [program.with_name("secrets.env"), tmp_path / "lib" / "notes.txt", tmp_path / "bin" / "x.so"]
+    for path in (program, *libraries, *others[:2]):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    others[2].mkdir()
+    seen = dict(places.system([], [str(program)]))
+    assert {path: seen.get(str(path)) for path in libraries} == dict.fromkeys(libraries, True)
+    assert [str(path) for path in others if str(path) in seen] == []
+    assert (seen[str(tmp_path / "bin")], seen[str(tmp_path / "lib")]) == (False, False)
+    for hidden in (tmp_path / "bin", tmp_path / "bin" / "state"):
+        assert str(tmp_path / "bin") not in dict(places.system([str(hidden)], [str(program)])), "no names"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="programs of other systems name no loader in this way")
+def test_what_the_kernel_runs_for_a_script_is_known(tmp_path: Path) -> None:
+    python = Path(sys.executable).resolve()
+    script = tmp_path / "script"
+    script.write_text(f"#! {sys.executable} -P\n")
+    found, runs, *loaders = places.started(str(script))
+    assert (found, runs) == (str(script), str(python))
+    assert all(Path(path).name.startswith(("ld", "libc.musl")) for path in loaders)
+    assert places.started(str(python)) == [str(python), *loaders]
+    (tmp_path / "loop").write_text(f"#!{tmp_path}/loop\n")
+    assert set(places.started(str(tmp_path / "loop"))) == {str(tmp_path / "loop")}
+    (tmp_path / "short").write_bytes(b"\x7fELF\x02\x01")
+    assert places.started(str(tmp_path / "short")) == [str(tmp_path / "short")]
+
+
 def test_a_mac_without_a_sandbox_that_works_starts_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

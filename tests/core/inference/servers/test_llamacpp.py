@@ -9,6 +9,7 @@ import math
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
+from goodbot.base import cage
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
@@ -35,21 +37,23 @@ from tests.core.test_processes import alive
 from tests.support import patience, require
 
 QUESTION = [{"role": "user", "content": "Which city?"}]
+FAULTS = Path("faults", "now.json")
 
 
 def driver(home: Path, formats: Formats, **settings: Any) -> LlamaCppServer:
-    """On the fake program; its faults are read from `home/faults.json`."""
-    home.mkdir(exist_ok=True)
+    """On the fake program. Of its faults it reads in a place that the environment names, as of libraries."""
+    told = home / FAULTS
+    told.parent.mkdir(parents=True, exist_ok=True)
     base = home / "base.gguf"
     base.write_bytes(b"GGUF the base")
     given = LlamaCppSettings(**{"binary": str(fake.program(home)), "model": str(base), **settings})
-    environ = {**child_environment(), fake.FAULTS: str(home / "faults.json")}
+    environ = {**child_environment(), fake.FAULTS: str(told), "LD_LIBRARY_PATH": str(told.parent)}
     parts = server_parts(SPEC, tiny.model(), environ=environ, convert=formats.convert)
     return LlamaCppServer(given, parts)
 
 
 def fault(home: Path, **faults: str) -> None:
-    (home / "faults.json").write_text(json.dumps(faults))
+    (home / FAULTS).write_text(json.dumps(faults))
 
 
 @pytest.fixture(scope="module")
@@ -302,17 +306,53 @@ async def test_what_a_killed_server_has_started_is_ended(
     assert ended == [process.pid]
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see who runs")
-async def test_what_a_script_in_its_place_has_started_is_ended(formats: Formats, tmp_path: Path) -> None:
-    """The script ends at SIGTERM, and tells nobody."""
-    script = tmp_path / "mine"
-    script.write_text(f'#!/bin/sh\n"{fake.program(tmp_path)}" "$@"\necho over\n')
+@pytest.mark.skipif(bool(cage.missing()) or sys.platform != "linux", reason="a Mac's cage lets it start")
+@pytest.mark.parametrize("how", ['"{}" "$@"\necho over\n', 'exec "{}" "$@"\n'], ids=["starts", "becomes"])
+async def test_a_script_in_its_place_is_told_that_it_can_start_no_program(
+    formats: Formats, tmp_path: Path, how: str
+) -> None:
+    script, model = tmp_path / "mine", str(tmp_path / "base.gguf")
+    script.write_text(f"#!/bin/sh\n{how.format(fake.program(tmp_path))}")
     script.chmod(0o700)
-    server, model = driver(tmp_path, formats, binary=str(script)), str(tmp_path / "base.gguf")
-    await server.start()
-    assert len(alive(model)) > 1
+    server = driver(tmp_path, formats, binary=str(script))
+    with pytest.raises(ServerError, match="set `binary` to the program itself"):
+        await server.start()
     await server.stop()
     await until(lambda: alive(model) == [], seconds=30)
+
+
+@pytest.mark.skipif(bool(cage.missing()), reason="nothing is locked up here")
+async def test_of_files_it_reads_its_model_and_its_adapter_alone(
+    server: LlamaCppServer, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Another version's adapter neither, which lies beside it."""
+    await server.load(1, two[0])
+    await server.load(2, two[1])
+    process = server._children[1]
+    mine, other = process.adapter, server._children[2].adapter
+    assert None not in (mine, other)
+    (tmp_path / "secrets.env").write_bytes(b"GGUF")
+    for path in (other, tmp_path / "secrets.env"):
+        process.adapter = path
+        await process.stop()
+        with pytest.raises(ServerError, match="Permission denied"):
+            await process.start()
+    process.adapter = mine
+    await process.start()
+
+
+def test_a_model_in_parts_is_read_whole(tmp_path: Path) -> None:
+    names = [f"big-{number:05}-of-00003.gguf" for number in (1, 2, 3)]
+    for name in (*names, "big-00001-of-00004.gguf", "small.gguf", "x-00001-of-3.gguf"):
+        (tmp_path / name).touch()
+
+    def read(name: str) -> list[str]:
+        found = llama_process.weights(LlamaCppSettings(model=str(tmp_path / name)))
+        return [path.name for path in found]
+
+    assert read(names[0]) == names
+    assert read("small.gguf") == ["small.gguf"]
+    assert read("x-00001-of-3.gguf") == ["x-00001-of-3.gguf"]
 
 
 @pytest.mark.parametrize("said", ["No space left on device", "couldn't bind to port 8080"])
