@@ -124,6 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
             os._exit(1)
         if fault == "unsure":
             body["n_probs"] = 0
+        if body.get("repeat_last_n", 0) < 0:
+            words = "Field 'repeat_last_n': Value must be between 0 <= value <= 2147483647, but got -1"
+            return self._fail(400, words, "invalid_request_error")
         events = self._events(body, split=fault == "split")
         if not body["stream"]:
             [first, *_] = events

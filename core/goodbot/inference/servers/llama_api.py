@@ -31,6 +31,9 @@ from goodbot.inference.servers.upstream import StatusError, Upstream
 logger = logging.getLogger(__name__)
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
+_ALL = 1 << 20
+"""Tokens that a penalty looks back: all that a model has seen. It takes 4 bytes for each. To say so with -1,
+llama.cpp has refused since it looks at what it is asked (summer of 2026)."""
 
 
 __all__ = ["Completion", "PromptTokens", "first", "prompt", "write"]
@@ -108,7 +111,7 @@ def fields(filters: Filters) -> dict[str, float]:
         "top_p": filters.top_p,
         "min_p": filters.min_p,
         "repeat_penalty": filters.repetition_penalty,
-        "repeat_last_n": -1,
+        "repeat_last_n": _ALL if filters.repetition_penalty != 1 else 0,
     }
 
 

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real `llama-server` on the tiny model: the contract, and numbers that are those of the model."""
+"""The real llama.cpp on the tiny model, in its cage: the contract, and numbers that are those of the model.
+
+By its Python package wherever that is installed; by a `llama-server` of its own with `make test-serving`.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 import pytest_asyncio
-from goodbot.api.server import BASE, Generated, GenerateRequest, Server
+from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
+from goodbot.base.cage import seccomp
+from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.spawn import child_environment
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
@@ -18,11 +24,11 @@ from goodbot.learning.adapters.formats import Formats
 from goodbot.testing import ServingContract
 
 from tests.core.builders import SPEC, server_parts
-from tests.core.inference.servers import llama_build, tiny
+from tests.core.inference.servers import llama_build, llama_wheel, tiny
 from tests.core.inference.servers.expected import QUESTION, logprobs, prompt
 from tests.support import require
 
-pytestmark = [pytest.mark.serving, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 APART = 0.05
 """Nats: llama.cpp multiplies F16 weights with activations in F16 on a CPU."""
 
@@ -39,16 +45,33 @@ def two(root: Path) -> tuple[Path, Path]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(root: Path, two: tuple[Path, Path]) -> AsyncIterator[LlamaCppServer]:
-    binary = llama_build.program()
+async def base(root: Path) -> Path:
+    made = root / "base.gguf"
+    await Formats(root, tiny.model(), child_environment()).export(None, "gguf-base", made)
+    return made
+
+
+@pytest.fixture(scope="module", params=["package", pytest.param("program", marks=pytest.mark.serving)])
+def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if request.param == "program":
+        return llama_build.program()
+    require(llama_wheel.PACKAGE)
+    return str(llama_wheel.program(tmp_path_factory.mktemp("program")))
+
+
+def driver(root: Path, base: Path, binary: str) -> LlamaCppServer:
     formats = Formats(root, tiny.model(), child_environment())
-    base = root / "base.gguf"
-    await formats.export(None, "gguf-base", base)
     settings = LlamaCppSettings(
         model=str(base), binary=binary, context=512, parallel=4, gpu_layers=0, threads=1
     )
-    parts = server_parts(SPEC, tiny.model(), convert=formats.convert)
-    server = LlamaCppServer(settings, parts)
+    return LlamaCppServer(settings, server_parts(SPEC, tiny.model(), convert=formats.convert))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(
+    root: Path, base: Path, binary: str, two: tuple[Path, Path]
+) -> AsyncIterator[LlamaCppServer]:
+    server = driver(root, base, binary)
     await server.start()
     yield server
     await server.stop()
@@ -107,3 +130,45 @@ async def test_its_first_tokens_are_the_models(
     assert len(told) == 10
     for text, logprob in told.items():
         assert best[text] == pytest.approx(logprob, abs=APART)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells it of another process in /proc")
+async def test_it_is_in_its_cage(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
+    """The rules themselves `tests/security` tries, with a program that would break them."""
+    await server.load(1, two[0])
+    for version in (BASE, 1):
+        process = server._children[version]._process
+        assert process is not None
+        told = Path("/proc", str(process.pid), "status").read_text()
+        assert "NoNewPrivs:\t1\n" in told
+        assert not seccomp.known() or "Seccomp:\t2\n" in told
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_file_that_is_broken_ends_nothing_but_its_own_process(
+    root: Path, base: Path, binary: str, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(base.read_bytes()[:100_000])
+    server = driver(root, cut, binary)
+    with pytest.raises(ServerError, match="llama-server ended while it came up") as caught:
+        await server.start()
+    await server.stop()
+    assert not isinstance(caught.value, AdapterError)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_adapter_that_it_does_not_take_is_blamed_and_what_answers_goes_on(
+    server: LlamaCppServer, root: Path
+) -> None:
+    """Its file is broken after it was converted."""
+    adapter = tiny.adapter(root / "broken", 3)
+    formats = Formats(root, tiny.model(), child_environment())
+    made = await formats.convert(adapter, AdapterFormat.GGUF)
+    whole = made.read_bytes()
+    made.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(AdapterError, match="v3 cannot be served"):
+        await server.load(3, adapter)
+    assert server.healthy()
+    assert await server.first_tokens(QUESTION, version=BASE, top=3)
