@@ -7,7 +7,7 @@ By its Python package wherever that is installed; by a `llama-server` of its own
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest_asyncio
 from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
 from goodbot.base.cage import seccomp
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
@@ -25,10 +26,11 @@ from goodbot.testing import ServingContract
 
 from tests.core.builders import SPEC, server_parts
 from tests.core.inference.servers import llama_build, llama_wheel, tiny
-from tests.core.inference.servers.expected import QUESTION, logprobs, prompt
+from tests.core.inference.servers.expected import QUESTION, logits, logprobs, normal, prompt
 from tests.support import require
 
 pytestmark = pytest.mark.timeout(600)
+Convert = Callable[[Path, AdapterFormat], Awaitable[Path]]
 APART = 0.05
 """Nats: llama.cpp multiplies F16 weights with activations in F16 on a CPU."""
 
@@ -59,19 +61,18 @@ def binary(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return str(llama_wheel.program(tmp_path_factory.mktemp("program")))
 
 
-def driver(root: Path, base: Path, binary: str) -> LlamaCppServer:
-    formats = Formats(root, tiny.model(), child_environment())
+def driver(base: Path, binary: str, convert: Convert) -> LlamaCppServer:
     settings = LlamaCppSettings(
         model=str(base), binary=binary, context=512, parallel=4, gpu_layers=0, threads=1
     )
-    return LlamaCppServer(settings, server_parts(SPEC, tiny.model(), convert=formats.convert))
+    return LlamaCppServer(settings, server_parts(SPEC, tiny.model(), convert=convert))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(
     root: Path, base: Path, binary: str, two: tuple[Path, Path]
 ) -> AsyncIterator[LlamaCppServer]:
-    server = driver(root, base, binary)
+    server = driver(base, binary, Formats(root, tiny.model(), child_environment()).convert)
     await server.start()
     yield server
     await server.stop()
@@ -133,6 +134,31 @@ async def test_its_first_tokens_are_the_models(
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_a_penalty_is_for_all_that_was_said(server: LlamaCppServer) -> None:
+    """Also for what stands further back than the 64 tokens that llama.cpp looks back by itself."""
+    asked = [{"role": "user", "content": "The capital of France is Paris. I am a bot." + " no" * 80}]
+    ids, heat, penalty = prompt(asked), 0.9, 1.8
+    request = GenerateRequest(
+        messages=asked, max_tokens=12, temperature=heat, seed=5, filters=Filters(repetition_penalty=penalty)
+    )
+    answer = [piece async for piece in server.generate(request)][-1]
+    assert isinstance(answer, Generated)
+    assert list(answer.prompt_tokens) == ids
+    assert answer.tokens
+    said = [*ids, *answer.tokens]
+
+    def expected(back: int) -> np.ndarray:
+        rows = logits(said, None)[len(ids) - 1 : -1]
+        for at, row in enumerate(rows, len(ids)):
+            seen = sorted({*said[max(0, at - back) : at]})
+            row[seen] = np.where(row[seen] > 0, row[seen] / penalty, row[seen] * penalty)
+        return normal(rows / heat)[np.arange(len(rows)), answer.tokens]
+
+    apart = [np.abs(np.array(answer.logprobs) - expected(back)).max() for back in (len(said), 64)]
+    assert apart[0] < APART < apart[1]
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells it of another process in /proc")
 async def test_it_is_in_its_cage(server: LlamaCppServer, two: tuple[Path, Path]) -> None:
     """The rules themselves `tests/security` tries, with a program that would break them."""
@@ -151,7 +177,7 @@ async def test_a_file_that_is_broken_ends_nothing_but_its_own_process(
 ) -> None:
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(base.read_bytes()[:100_000])
-    server = driver(root, cut, binary)
+    server = driver(cut, binary, Formats(root, tiny.model(), child_environment()).convert)
     with pytest.raises(ServerError, match="llama-server ended while it came up") as caught:
         await server.start()
     await server.stop()
@@ -159,16 +185,22 @@ async def test_a_file_that_is_broken_ends_nothing_but_its_own_process(
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_adapter_that_it_does_not_take_is_blamed_and_what_answers_goes_on(
-    server: LlamaCppServer, root: Path
+async def test_an_adapter_that_it_does_not_take_is_blamed_and_the_base_answers(
+    root: Path, base: Path, binary: str, two: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Its file is broken after it was converted."""
-    adapter = tiny.adapter(root / "broken", 3)
     formats = Formats(root, tiny.model(), child_environment())
-    made = await formats.convert(adapter, AdapterFormat.GGUF)
-    whole = made.read_bytes()
-    made.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(AdapterError, match="v3 cannot be served"):
-        await server.load(3, adapter)
-    assert server.healthy()
-    assert await server.first_tokens(QUESTION, version=BASE, top=3)
+
+    async def half(directory: Path, wanted: AdapterFormat) -> Path:
+        whole = (await formats.convert(directory, wanted)).read_bytes()
+        (made := tmp_path / "half.gguf").write_bytes(whole[: len(whole) // 2])
+        return made
+
+    server = driver(base, binary, half)
+    await server.start()
+    try:
+        with pytest.raises(AdapterError, match="v1 cannot be served"):
+            await server.load(1, two[0])
+        assert await server.served() == BASE
+        assert await server.first_tokens(QUESTION, version=BASE, top=3)
+    finally:
+        await server.stop()
