@@ -50,10 +50,16 @@ $(PEERS): tests/node/package-lock.json $(VENV)/installed-test
 	@echo "installing the npm packages that the tests need ..."
 	@$(BIN)/python -m tests.node.install || echo "they did not install; tests that need them are skipped"
 
+# llama.cpp itself, where it is there ready-made.
+$(VENV)/installed-real: $(VENV)/installed-test
+	@echo "installing llama.cpp for the tests: about 35 MB ..."
+	@$(PIP) --editable '.[llama-tests]'
+	@touch $@
+
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "PyTorch comes, too: on Linux about 2.5 GB, elsewhere 300 MB"
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,dev]'
+	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,llama-tests,dev]'
 	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/ready pyproject.toml constraints.txt
@@ -82,7 +88,7 @@ test: $(VENV)/installed-test $(PEERS)
 
 # On a real model, torch and then MLX. It is made first, outside of the tests, which reach
 # nothing but loopback; without it each of them says why.
-test-real: $(VENV)/installed-test
+test-real: $(VENV)/installed-real
 	-@$(BIN)/python -m tests.real.model
 	$(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
 

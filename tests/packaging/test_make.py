@@ -107,3 +107,10 @@ def test_who_asks_for_both_gets_both(folder: Path) -> None:
     assert "PyTorch comes, too: on Linux about 2.5 GB" in done.stdout
     assert "ruff check" in done.stdout
     assert "Say so first" not in done.stdout
+
+
+def test_llama_cpp_comes_with_the_tests_that_are_asked_for_by_name(folder: Path) -> None:
+    for target, comes in (("test", False), ("demo", False), ("test-real", True), ("install-all", True)):
+        done = make(folder, "--dry-run", target)
+        assert done.returncode == 0, done.stderr
+        assert bool(re.search(r"--editable '[^']*\bllama-tests\b", done.stdout)) is comes, target

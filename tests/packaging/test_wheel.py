@@ -31,6 +31,7 @@ EXTRAS = {
     "telegram",
     "teams",
     "gguf",
+    "llama-tests",
     "encryption",
     "push",
     "keyring",

@@ -6,13 +6,20 @@ The yardstick is not our own reader: peft, and for GGUF the `gguf` package and t
 
 from __future__ import annotations
 
+import asyncio
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from goodbot.api.manners import Manners
+from goodbot.base import spawn
+from goodbot.base.clock import SystemClock
+from goodbot.inference.servers.llama_process import LlamaProcess
 
+from tests.core.inference.servers import llama_wheel
 from tests.real import yardstick
 from tests.real.conftest import Pupil
 from tests.real.model import HEADS, KEY_HEADS, TENSORS, in_halves
@@ -24,6 +31,8 @@ pytestmark = [
     pytest.mark.timeout(2400),
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),  # peft's, not ours
 ]
+LIKELIEST = 2000
+"""So many tokens llama.cpp tells the chances of. Answers are cut at `top_p`, so theirs are among them."""
 
 
 def agree(causal: Any, turns: list[Turn], allowed: float) -> None:
@@ -107,32 +116,47 @@ def test_a_gguf_model_says_nearly_what_the_bot_says(pupil: Pupil, tmp_path: Path
 
 
 def test_llama_cpp_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
-    """llama.cpp's own logits, where its Python package is; it is built from source, so no extra brings it.
+    """llama.cpp's own numbers, of its Python package's server, started and locked up as our driver does it.
 
     The base in 16 bits and our adapter beside it are what the bot computes with. For a whole model in 8 bits
     llama.cpp also rounds to 8 bits what flows through it: tokens of the bare base are off by .06 so, the
     worst of 51 by .38, and by .002 in 16 bits. What was learnt in one round may be as little.
     """
-    package: Any = pytest.importorskip(
-        "llama_cpp", reason="llama-cpp-python is not installed: it takes a compiler and 20 minutes"
-    )
+    require(llama_wheel.PACKAGE)
     base = exported(pupil, "gguf", tmp_path / "base.gguf", version="base")
     adapter = exported(pupil, "gguf", tmp_path / "v1-adapter.gguf")
-    taught = _llama_cpp(package.Llama, pupil.after, model_path=str(base), lora_path=str(adapter))
-    nearly(pupil.after, taught, 0.01, worst=0.1)
+    nearly(pupil.after, llama_cpp(pupil.after, base, adapter), 0.01, worst=0.1)
     whole = exported(pupil, "gguf-model", tmp_path / "v1.gguf")
-    nearly(pupil.after, _llama_cpp(package.Llama, pupil.after, model_path=str(whole)), 0.2)
+    nearly(pupil.after, llama_cpp(pupil.after, whole), 0.2)
 
 
-def _llama_cpp(make: Any, turns: list[Turn], **files: str) -> list[np.ndarray]:
+def llama_cpp(turns: list[Turn], model: Path, adapter: Path | None = None) -> list[np.ndarray]:
     """log π of the tokens of each answer, at its temperature."""
-    model = make(logits_all=True, n_ctx=512, verbose=False, **files)
-    found: list[np.ndarray] = []
-    for turn in turns:
-        model.reset()
-        model.eval([*turn.prompt, *turn.tokens])
-        rows = np.asarray(model.scores)[len(turn.prompt) - 1 :][: len(turn.tokens)]
-        heated = rows.astype(np.float64) / turn.temperature
-        heated -= np.logaddexp.reduce(heated, axis=1)[:, None]
-        found.append(heated[np.arange(len(turn.tokens)), turn.tokens])
-    return found
+    words = [str(llama_wheel.program(model.parent)), "--model", str(model), "--n-gpu-layers", "0"]
+    words += ["--parallel", "1", "--ctx-size", "512", "--cache-ram", "0"]
+    environ, clock, manners = spawn.child_environment(), SystemClock(), Manners()
+    process = LlamaProcess(
+        "exported", words, weights=[model], adapter=adapter, environ=environ, clock=clock, manners=manners
+    )
+
+    async def told(turn: Turn, at: int) -> float:
+        body = {
+            "prompt": [*turn.prompt, *turn.tokens[:at]],
+            "n_predict": 1,
+            "temperature": turn.temperature,
+            "samplers": ["temperature"],
+            "n_probs": LIKELIEST,
+            "post_sampling_probs": True,
+        }
+        [one] = (await process.upstream.ask("/completion", body)).body["completion_probabilities"]
+        [chance] = [entry["prob"] for entry in one["top_probs"] if entry["id"] == turn.tokens[at]]
+        return math.log(chance)
+
+    async def all_() -> list[np.ndarray]:
+        await process.start()
+        try:
+            return [np.array([await told(turn, at) for at in range(len(turn.tokens))]) for turn in turns]
+        finally:
+            await process.stop()
+
+    return asyncio.run(all_())

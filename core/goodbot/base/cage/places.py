@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+_BREW = os.path.join(os.sep, "home", "linuxbrew", ".linuxbrew")
+"""Homebrew is there on every Linux: the same for all users."""
 SYSTEM = (
     "/usr",
     "/lib",
@@ -25,9 +27,7 @@ SYSTEM = (
     "/gnu/store",
     "/run/opengl-driver",
     "/run/current-system",
-    "/home/linuxbrew/.linuxbrew/Cellar",
-    "/home/linuxbrew/.linuxbrew/lib",
-    "/home/linuxbrew/.linuxbrew/opt",
+    *(os.path.join(_BREW, name) for name in ("Cellar", "lib", "opt")),
     "/sys",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
