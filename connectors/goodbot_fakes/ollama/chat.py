@@ -41,6 +41,10 @@ def routes(ollama: FakeOllama) -> list[web.RouteDef]:
         async with ollama.runners.use(name, model, body.get("keep_alive")):
             if not body.get("messages"):
                 return web.json_response(_end(name, "load"))
+            if _options(model, body).get("repeat_last_n", 0) < 0:  # its llama-server refuses it
+                return api.refused(
+                    "Field 'repeat_last_n': Value must be between 0 <= value <= 2147483647", 400
+                )
             lines = _answer(ollama, name, model, body)
             if body.get("stream", True):
                 return await api.streamed(request, lines)
@@ -72,7 +76,7 @@ async def _answer(
     # MLX runs safetensors, and reads no adapter.
     if ollama.faults.adapters_ignored or model.config["model_format"] == "safetensors":
         policy = Policy(policy.model)
-    options: Mapping[str, Any] = {**model.config.get("parameters", {}), **(body.get("options") or {})}
+    options = _options(model, body)
     tokens = policy.answer(
         body["messages"],
         temperature=float(options.get("temperature", 0.8)),
@@ -95,6 +99,10 @@ async def _answer(
         if not ended or body.get("logprobs"):
             yield line
     yield {**_end(name, reason), "prompt_eval_count": 12, "eval_count": count}
+
+
+def _options(model: ModelManifest, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**model.config.get("parameters", {}), **(body.get("options") or {})}
 
 
 def _line(name: str, text: str) -> dict[str, Any]:

@@ -21,6 +21,10 @@ from typing import Any, cast
 TEMPERATURE = 0.7
 TOP_P = 0.9
 """Where nobody names one."""
+LOOK_BACK = 1 << 20
+"""Tokens that a penalty looks back, for servers that look back 64 by themselves: all that a model has seen.
+To say so with -1, llama.cpp refuses since August of 2026, and so do those that hand it on. It takes 4 bytes a
+token."""
 _HUGE = 1e9
 _UNCUT = 1.0
 """The temperature of a file that names only how to cut: what is not named is off."""

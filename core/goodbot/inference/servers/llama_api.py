@@ -23,7 +23,7 @@ from goodbot.api.events import Message
 from goodbot.api.manners import Attempt, Manners, said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
-from goodbot.base.sampling import Filters
+from goodbot.base.sampling import LOOK_BACK, Filters
 from goodbot.base.sse import EventStream
 from goodbot.base.thoughts import Thought, ThoughtTags, opened_by, options
 from goodbot.inference.servers.upstream import StatusError, Upstream
@@ -31,9 +31,6 @@ from goodbot.inference.servers.upstream import StatusError, Upstream
 logger = logging.getLogger(__name__)
 
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
-_ALL = 1 << 20
-"""Tokens that a penalty looks back: all that a model has seen. It takes 4 bytes for each. To say so with -1,
-llama.cpp has refused since it looks at what it is asked (summer of 2026)."""
 
 
 __all__ = ["Completion", "PromptTokens", "first", "prompt", "write"]
@@ -111,7 +108,7 @@ def fields(filters: Filters) -> dict[str, float]:
         "top_p": filters.top_p,
         "min_p": filters.min_p,
         "repeat_penalty": filters.repetition_penalty,
-        "repeat_last_n": _ALL if filters.repetition_penalty != 1 else 0,
+        "repeat_last_n": LOOK_BACK,
     }
 
 

@@ -19,7 +19,7 @@ from goodbot.api.completions import without_tools
 from goodbot.api.manners import said
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
-from goodbot.base.sampling import Filters, checked
+from goodbot.base.sampling import LOOK_BACK, Filters, checked
 from goodbot.base.thoughts import Thought, ThoughtTags
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 
@@ -238,7 +238,7 @@ def digest_of(file: Path) -> str:
 
 def parameters(filters: Filters) -> dict[str, float]:
     """Filters, as options of a request or as parameters of a model."""
-    return {**{ours: getattr(filters, name) for ours, name in _OPTIONS.items()}, "repeat_last_n": -1}
+    return {**{ours: getattr(filters, name) for ours, name in _OPTIONS.items()}, "repeat_last_n": LOOK_BACK}
 
 
 def _drawn(text: object) -> Filters:
