@@ -38,6 +38,8 @@ ROOMS = (
     *("goodbot.inference.prompts", "goodbot.inference.servers.wordless", "goodbot.daemon.alerts"),
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
     *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands", "goodbot_connectors.kit.dates"),
+    *(f"goodbot_connectors.{name}.setup" for name in ("api", "claude_code", "codex", "openclaw")),
+    "goodbot_connectors.claude_code.examining",
     *(f"goodbot_training.tiny.{name}" for name in ("show", "demo", "plugin")),
 )
 """Where what talkers and raters are told is said, and what whoever types commands reads."""
@@ -75,7 +77,11 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.conversation.presence": 1,  # a task's name
     "goodbot.features.reports.kinds": 7,  # frequent words of languages, and what programs are told
     "goodbot.inference.servers.wordless": 2,  # to the log
+    "goodbot_connectors.api.setup": 1,  # a command
+    "goodbot_connectors.claude_code.examining": 1,  # a command
+    "goodbot_connectors.codex.setup": 1,  # a command
     "goodbot_connectors.discord.setup": 2,  # what Discord's pages are called
+    "goodbot_connectors.openclaw.setup": 2,  # commands
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.slack.setup": 4,  # what Slack's pages say, and the name of a part
     "goodbot_connectors.teams.setup": 4,  # what Microsoft's pages say

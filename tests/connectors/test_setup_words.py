@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from goodbot.api.setup import ConnectorSetup
-from goodbot.api.texts import LANGUAGES, part
+from goodbot.api.texts import LANGUAGES, part, retold
 from goodbot.api.texts.terminal import FOLDER, speaking
 from goodbot.base.clock import SystemClock
+from goodbot_connectors.api.setup import ApiSetup
+from goodbot_connectors.claude_code import examining
+from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
+from goodbot_connectors.codex.setup import CodexSetup
 from goodbot_connectors.discord import permissions
 from goodbot_connectors.discord.setup import DiscordSetup
 from goodbot_connectors.kit.dates import Dates
+from goodbot_connectors.openclaw.setup import OpenClawSetup
 from goodbot_connectors.slack import manifest as slack
 from goodbot_connectors.slack.config import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 from goodbot_connectors.teams import manifest as teams
 from goodbot_connectors.teams.setup import TeamsSetup
+from goodbot_connectors.web.setup import WebSetup
 
 from tests.support import require
 
@@ -45,11 +53,27 @@ def test_what_a_token_cannot_be_is_said_in_the_readers_language(language: str) -
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("setup", [TelegramSetup, DiscordSetup, SlackSetup, TeamsSetup])
+@pytest.mark.parametrize("setup", [TelegramSetup, DiscordSetup, SlackSetup, TeamsSetup, OpenClawSetup])
 def test_what_is_no_user_id_is_said_so_too(setup: type[ConnectorSetup], language: str) -> None:
     english = setup.wrong_user_id("ada")
     with speaking(language):
         assert setup.wrong_user_id("ada") not in ("", english)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_where_one_gets_what_is_needed_is_said_so_too(language: str) -> None:
+    chats = (TelegramSetup, DiscordSetup, SlackSetup, TeamsSetup)
+    for setup in (*chats, WebSetup, ApiSetup, ClaudeCodeSetup, CodexSetup, OpenClawSetup):
+        assert retold(setup.guide, language) != setup.guide
+        assert len(retold(setup.guide, language).splitlines()) == len(setup.guide.splitlines())
+
+
+def test_what_the_doctor_finds_of_a_program_is_said_so_too(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"disableAllHooks": true}', encoding="utf-8")
+    with speaking("de"):
+        [check] = examining.restrictions(tmp_path, http=False)
+    assert check.text == f"{tmp_path / 'settings.json'} schaltet alle Hooks aus (disableAllHooks)"
+    assert check.fix == "nimm disableAllHooks heraus"
 
 
 def test_what_each_permission_is_for_is_in_the_catalogue() -> None:

@@ -87,6 +87,8 @@ NEVER_ONE = {
     "demo_owner",
     "demo_trains",
     "demo_new",
+    "ago_days",
+    "ago_minutes",
 }
 """Texts with a number that is never 1."""
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.texts import beside, commas, say
+from goodbot.api.texts.terminal import here, phrase
 
 from goodbot_connectors.api.config import ApiSettings
 from goodbot_connectors.kit.bridge import clients
@@ -21,39 +23,33 @@ class ApiSetup(ConnectorSetup):
     """The daemon's own API."""
 
     title = "The API"
-    guide = (
-        "Nothing is needed from anybody. Programs of this machine report answers and how good they were,\n"
-        "or use goodbot in the place of OpenAI's or Anthropic's API. Each has a token of its own; the\n"
-        "first one is yours, and shown once."
-    )
+    guide = say("guide_api")
     pairs = False
     owner: ClassVar[str] = OWNER
     settings: ApiSettings
 
     async def identify(self) -> Identity:
         """There is no account but our own."""
-        return Identity(account="local", name="goodbot's own API", link=self.address)
+        return Identity(account="local", name=phrase("ap_name"), link=self.address)
 
     async def install(self, *, dry_run: bool) -> Sequence[str]:
         """Make the client `me`, unless there is one: its token is shown this once."""
         if any(one.name == OWNER for one in clients.listed(self.home, CONNECTOR)):
             return ()
         if dry_run:
-            return (f"a client {OWNER!r} of goodbot's API, whose token is shown once",)
+            return (phrase("ap_client", name=repr(OWNER)),)
         token = clients.create(self.home, CONNECTOR, OWNER, admin=True)
-        return (
-            f"your token for goodbot's API, shown this once:\n  {token}",
-            f"and a line to try it, once goodbot runs:\n  {curl(self.address, token)}",
-        )
+        return (f"{phrase('ap_token')}\n  {token}", f"{phrase('ap_try')}\n  {curl(self.address, token)}")
 
     async def examine(self) -> Sequence[Check]:
         """Whether the API is answered, and which programs may use it."""
         found = clients.listed(self.home, CONNECTOR)
-        names = ", ".join(f"{one.name} (admin)" if one.admin else one.name for one in found)
+        shown = (beside(one.name, "admin", here()) if one.admin else one.name for one in found)
+        names = commas(here(), *shown)
         told = (
-            _check(CheckState.OK, f"programs with a token: {names}")
+            _check(CheckState.OK, phrase("ap_tokens", names=names))
             if found
-            else _check(CheckState.WARN, "no program has a token", "goodbot api token add NAME")
+            else _check(CheckState.WARN, phrase("ap_none"), "goodbot api token add NAME")
         )
         return (await self._answers(), told)
 
@@ -63,7 +59,7 @@ class ApiSetup(ConnectorSetup):
         if not dry_run:
             for one in found:
                 clients.remove(self.home, CONNECTOR, one.name)
-        return [f"the token of {one.name}" for one in found]
+        return [phrase("token_of", name=one.name) for one in found]
 
     async def _answers(self) -> Check:
         """Whether the daemon asks for a token there: then it is ours, and the API is up."""
@@ -77,14 +73,11 @@ class ApiSetup(ConnectorSetup):
             ):
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError):
-            return _check(CheckState.WARN, f"no goodbot answers at {self.address}", "goodbot run")
+            return _check(CheckState.WARN, phrase("ap_silent", place=self.address), "goodbot run")
         if status == 401:
-            return _check(CheckState.OK, f"it answers at {self.address}")
+            return _check(CheckState.OK, phrase("ap_well", place=self.address))
         return _check(
-            CheckState.FAIL,
-            f"what answers at {self.address} is no API of goodbot's ({status}): goodbot runs without this "
-            "connector, or another program has the port",
-            "goodbot service restart, or stop `goodbot run` and start it again; `[http] port` sets another",
+            CheckState.FAIL, phrase("ap_other", place=self.address, status=status), phrase("ap_other_fix")
         )
 
 

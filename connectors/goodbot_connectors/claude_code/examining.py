@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.setup import Check, CheckState
+from goodbot.api.texts import commas
+from goodbot.api.texts.terminal import here, phrase
 
 from goodbot_connectors.claude_code import settings_file
 from goodbot_connectors.kit.fields import as_json
@@ -23,10 +25,8 @@ MANAGED = (
     else Path("/etc/claude-code/managed-settings.json")
 )
 """Where an organization writes what nobody may change."""
-_FORBIDS = {
-    "disableAllHooks": "switches all hooks off",
-    "allowManagedHooksOnly": "lets only hooks of the organization run",
-}
+_FORBIDS = {"disableAllHooks": "cc_all_off", "allowManagedHooksOnly": "cc_managed"}
+"""With the texts that say so."""
 _URLS = "allowedHttpHookUrls"
 
 
@@ -38,17 +38,18 @@ def settings(directory: Path, wanted: Mapping[str, settings_file.Handler]) -> li
     except FileNotFoundError:
         found = {}
     except (OSError, ValueError) as error:
-        return [_fail(f"{path} cannot be understood: {error}", "correct it")]
+        return [_fail(phrase("cc_odd", path=str(path), why=str(error)), phrase("cc_odd_fix"))]
     missing = [event for event in wanted if event not in found]
     checks: list[Check] = []
     if missing:
-        checks.append(_fail(f"{path} has no hook of goodbot's for {', '.join(missing)}", _AGAIN))
+        text = phrase("cc_missing", path=str(path), events=commas(here(), *missing))
+        checks.append(_fail(text, _AGAIN))
     elif found != dict(wanted):
-        checks.append(_fail(f"the hooks in {path} are not those of this goodbot", _AGAIN))
+        checks.append(_fail(phrase("cc_others", path=str(path)), _AGAIN))
     else:
-        checks.append(_ok(f"its hooks are in {path}"))
+        checks.append(_ok(phrase("cc_there", path=str(path))))
     if not (directory / "commands" / "rl.md").is_file():
-        checks.append(_fail("Claude Code has no command /rl", _AGAIN))
+        checks.append(_fail(phrase("cc_no_command"), _AGAIN))
     return checks
 
 
@@ -57,10 +58,11 @@ def restrictions(directory: Path, *, http: bool) -> list[Check]:
     checks: list[Check] = []
     for path in (directory / "settings.json", MANAGED, *_pieces()):
         held = _read(path)
-        whose = "ask who manages this machine" if path != directory / "settings.json" else ""
-        for key, what in _FORBIDS.items():
+        whose = phrase("cc_ask") if path != directory / "settings.json" else ""
+        for key, told in _FORBIDS.items():
             if held.get(key) is True:
-                checks.append(_fail(f"{path} {what} ({key})", whose or f"take {key} out of it"))
+                text = phrase(told, path=str(path), key=key)
+                checks.append(_fail(text, whose or phrase("cc_take_out", key=key)))
         allowed: Any = held.get(_URLS)
         if http and isinstance(allowed, list):
             checks.append(_warned(path, whose))
@@ -72,7 +74,7 @@ async def daemon(address: str, token: str, socket: Path | None) -> list[Check]:
     import aiohttp  # not before it is asked: `goodbot connect --help` needs none
 
     if not token:
-        return [_fail("there is no token for the hooks", _AGAIN)]
+        return [_fail(phrase("cc_no_token"), _AGAIN)]
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     headers = {"Authorization": f"Bearer {token}"}
     way = aiohttp.UnixConnector(str(socket)) if socket is not None else None
@@ -84,20 +86,18 @@ async def daemon(address: str, token: str, socket: Path | None) -> list[Check]:
         ):
             status = response.status
     except (aiohttp.ClientError, TimeoutError, OSError):
-        return [_warn(f"no goodbot answers at {socket or address}: hooks say so once", "goodbot run")]
+        return [_warn(phrase("cc_silent", place=str(socket or address)), "goodbot run")]
     if status == 200:
-        return [_ok("the daemon takes its hooks")]
+        return [_ok(phrase("cc_takes"))]
     if status in (401, 403):
-        return [_fail("the daemon does not know the token of the hooks", _AGAIN)]
-    text = f"the daemon answers its hooks with {status}: it runs without this connector"
-    return [_fail(text, "goodbot service restart, or stop `goodbot run` and start it again")]
+        return [_fail(phrase("cc_unknown"), _AGAIN)]
+    return [_fail(phrase("cc_without", status=status), phrase("restart_fix"))]
 
 
 def _warned(path: Path, whose: str) -> Check:
-    return _warn(
-        f"{path} names the addresses that hooks may call ({_URLS})",
-        whose or f"see that goodbot's is among them: http://127.0.0.1:*{settings_file.PATH}",
-    )
+    address = f"http://127.0.0.1:*{settings_file.PATH}"
+    fix = whose or phrase("cc_urls_fix", address=address)
+    return _warn(phrase("cc_urls", path=str(path), key=_URLS), fix)
 
 
 def _pieces() -> list[Path]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from goodbot.api.setup import Check, ConnectorSetup, Identity, Manifest
+from goodbot.api.texts import commas, say
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import sealed
 from goodbot.base.errors import FatalConnectorError
 
@@ -29,10 +31,7 @@ class ClaudeCodeSetup(ConnectorSetup):
     """Claude Code on this machine."""
 
     title = "Claude Code"
-    guide = (
-        "Nothing is needed from anybody: goodbot adds three hooks to Claude Code's settings and the\n"
-        "command /rl. From then on the answers of your sessions can be rated there, with /rl good."
-    )
+    guide = say("guide_claude_code")
     pairs = False
     owner: ClassVar[str] = OWNER
     settings: ClaudeCodeSettings
@@ -58,10 +57,7 @@ class ClaudeCodeSetup(ConnectorSetup):
     async def identify(self) -> Identity:
         """Whoever uses this machine."""
         if not self.directory.exists() and shutil.which("claude") is None:
-            raise FatalConnectorError(
-                f"Claude Code is not here: there is neither {self.directory} nor a program `claude`."
-                " Install it and start it once, then try again."
-            )
+            raise FatalConnectorError(phrase("cc_none", directory=str(self.directory)))
         return Identity(account="local", name=f"Claude Code ({self.directory})")
 
     def manifest(self) -> Manifest | None:
@@ -85,10 +81,10 @@ class ClaudeCodeSetup(ConnectorSetup):
         text = settings.read()
         lines: list[str] = []
         if settings_file.ours(text) != self._handlers():
-            events = ", ".join(settings_file.EVENTS)
-            lines.append(f"{settings.path}: hooks for {events}; all else in it stays")
+            events = commas(here(), *settings_file.EVENTS)
+            lines.append(phrase("cc_hooks", path=str(settings.path), events=events))
         if command.read() != plugin_files.COMMAND:
-            lines.append(f"{command.path}: the command /rl")
+            lines.append(phrase("cc_command", path=str(command.path)))
         if dry_run:
             return lines
         if (old := self._changed()) and old != self.directory:
@@ -97,9 +93,7 @@ class ClaudeCodeSetup(ConnectorSetup):
         settings.write(settings_file.with_ours(text, self._handlers()))
         command.write(plugin_files.COMMAND)
         if self._by_http and os.path.realpath(settings.path) != str(settings.path.absolute()):
-            lines.append(
-                f"{settings.path} leads elsewhere and holds a token now: keep it out of a repository"
-            )
+            lines.append(phrase("cc_leads", path=str(settings.path)))
         return lines
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
@@ -112,13 +106,13 @@ class ClaudeCodeSetup(ConnectorSetup):
             there.append(command.path)
         token = any(one.name == OWNER for one in clients.listed(self.home, CONNECTOR))
         if dry_run:
-            return [f"goodbot's part of {path}" for path in there] + ["its token"] * token
+            return [phrase("cc_part", path=str(path)) for path in there] + [phrase("own_token")] * token
         lines = self._restored(directory) if there else []
         for name in (script.NAME, script.HEADER, script.QUIET, _NOTE):
             (self._here / name).unlink(missing_ok=True)
         sidecar.forgive_all(self._here)
         if clients.remove(self.home, CONNECTOR, OWNER):
-            lines.append("its token")
+            lines.append(phrase("own_token"))
         return lines
 
     def _restored(self, directory: Path) -> list[str]:
@@ -152,7 +146,8 @@ class ClaudeCodeSetup(ConnectorSetup):
             where = sealed.note(self.home, _SEALED, str(self.directory))
             script.write(self._here / _NOTE, where, 0o600)
         except OSError as error:
-            raise FatalConnectorError(f"{self._here} cannot be written: {error}") from error
+            why = phrase("unwritable", path=str(self._here), why=str(error))
+            raise FatalConnectorError(why) from error
 
     def _token(self) -> str:
         """Ours; empty before the first install."""

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.texts import commas, say
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import FatalConnectorError
 
 from goodbot_connectors.codex import config_file, hooks_file, sidecar, trust
@@ -21,33 +23,20 @@ from goodbot_connectors.kit.settings_file import SettingsFile
 
 ME = "me"
 NAME = "codex"
-PRESS = (
-    "start `codex`; at “Hooks need review” press 1, Enter, t (or `/hooks` in Codex): goodbot's two run "
-    "connectors/codex/hook"
-)
 _TELLS = {
-    Trust.NEW: ("Codex does not run goodbot's hooks yet.", PRESS),
-    Trust.MODIFIED: ("Codex takes goodbot's hooks for others than those you trusted.", PRESS),
-    Trust.DISABLED: ("goodbot's hooks are switched off in Codex.", "`/hooks` in Codex switches them on"),
-    Trust.ABSENT: ("Codex runs no hooks of goodbot's.", "see whether its config.toml has `hooks = false`"),
+    Trust.NEW: ("cx_new", "cx_press"),
+    Trust.MODIFIED: ("cx_modified", "cx_press"),
+    Trust.DISABLED: ("cx_disabled", "cx_disabled_fix"),
+    Trust.ABSENT: ("cx_absent", "cx_absent_fix"),
 }
-"""What is so, and what to do."""
-NEXT = """Codex asks you whether goodbot's hooks may run, unless you have said so before
-  Start `codex`. At “Hooks need review” press 1 and Enter; there Enter shows a hook (goodbot's are the
-  two that run connectors/codex/hook), and t trusts it. Later `/hooks` in Codex shows the same.
-  Until then answers are kept, but +1 and -1 go to the model before they count."""
-"""Its first line is a sentence; the others are printed as they are."""
+"""The texts for what is so, and for what to do."""
 
 
 class CodexSetup(ConnectorSetup):
     """Codex on this machine, whoever uses it here."""
 
     title = "Codex"
-    guide = (
-        "Codex tells goodbot what was asked and answered by two hooks, and shows what goodbot says. goodbot "
-        "adds them to Codex' own settings, behind what is there.\n"
-        "Codex then asks you once whether it may run them: at “Hooks need review” press 1, Enter, and t."
-    )
+    guide = say("guide_codex")
     pairs = False
     owner: ClassVar[str] = ME
 
@@ -61,10 +50,7 @@ class CodexSetup(ConnectorSetup):
     async def identify(self) -> Identity:
         """Whoever uses Codex here. Raises FatalConnectorError where there is no Codex."""
         if not self.codex_home.is_dir() and not _program():
-            raise FatalConnectorError(
-                "there is no Codex here: install it (`npm install -g @openai/codex`), start it once, "
-                "then try again"
-            )
+            raise FatalConnectorError(phrase("cx_none"))
         return Identity(account="local", name=f"Codex ({self.codex_home})")
 
     async def install(self, *, dry_run: bool) -> Sequence[str]:
@@ -82,11 +68,10 @@ class CodexSetup(ConnectorSetup):
                     known = clients.create(self.home, NAME, ME)
                 sidecar.connect(self._folder, self.home, self.address, known)
             except OSError as error:
-                raise FatalConnectorError(
-                    f"{error.filename or self._folder} cannot be written: {error.strerror}"
-                ) from error
+                path = str(error.filename or self._folder)
+                raise FatalConnectorError(phrase("unwritable", path=path, why=error.strerror)) from error
         done = [line for line in lines if line]
-        return done if dry_run else [*done, NEXT]
+        return done if dry_run else [*done, _next()]
 
     async def remove(self, *, dry_run: bool) -> Sequence[str]:
         """Codex' settings as they were before us, then our programs."""
@@ -104,7 +89,7 @@ class CodexSetup(ConnectorSetup):
 
         if dry_run:
             changed = [one.path for one in (hooks, config) if one.written]
-            return [f"{path}: goodbot's lines" for path in changed]
+            return [phrase("cx_lines", path=str(path)) for path in changed]
         lines: list[str] = []
         if hooks.written:
             lines.append(hooks.restore(lambda text: hooks_file.out_of_json(text, command)))
@@ -113,34 +98,34 @@ class CodexSetup(ConnectorSetup):
         try:
             sidecar.remove(self._folder)
         except OSError as error:
-            raise FatalConnectorError(f"{error.filename} cannot be removed: {error.strerror}") from error
+            why = phrase("cx_unremovable", path=str(error.filename), why=error.strerror)
+            raise FatalConnectorError(why) from error
         clients.remove(self.home, NAME, ME)
-        return [*lines, "Codex that runs now asks goodbot until it is started again."] if lines else []
+        return [*lines, phrase("cx_still")] if lines else []
 
     async def examine(self) -> Sequence[Check]:
         """Whether our lines are in Codex' settings, and whether Codex runs them."""
         command, home = sidecar.command(self._folder), self.codex_home
         again = "`goodbot connect codex`"
         if clients.Clients(self._folder).who(sidecar.token(self._folder)) is None:
-            return [_check(CheckState.FAIL, "goodbot's programs for it are not there", again)]
+            return [_check(CheckState.FAIL, phrase("cx_no_programs"), again)]
         here = [
             *hooks_file.places(self._file(home / "hooks.json").read(), command),
             *hooks_file.places(self._file(home / "config.toml").read(), command, toml=True),
         ]
         if len(here) < len(hooks_file.EVENTS):
-            return [_check(CheckState.FAIL, f"goodbot's hooks are not in {home}", again)]
+            return [_check(CheckState.FAIL, phrase("cx_no_hooks", place=str(home)), again)]
         program = _program()
         if not program:
-            text = "its program is not on the PATH, so it could not be asked whether it trusts the hooks"
-            return [_check(CheckState.WARN, text, PRESS)]
+            return [_check(CheckState.WARN, phrase("cx_no_path"), phrase("cx_press"))]
         try:
             asked = await trust.ask(program, home, command)
         except FatalConnectorError as error:
-            return [_check(CheckState.WARN, str(error), PRESS)]
+            return [_check(CheckState.WARN, str(error), phrase("cx_press"))]
         found = [_tell(asked)]
         if asked.warnings:
-            text = f"it says of its hooks: {'; '.join(asked.warnings)[:300]}"
-            found.append(_check(CheckState.WARN, text, f"look at {home / 'hooks.json'}"))
+            text = phrase("cx_says", said="; ".join(asked.warnings)[:300])
+            found.append(_check(CheckState.WARN, text, phrase("cx_look", path=str(home / "hooks.json"))))
         return found
 
     @property
@@ -165,11 +150,11 @@ class CodexSetup(ConnectorSetup):
                 text = hooks_file.in_toml(text, command)
             return config_file.with_notify(text, notify)
 
-        also = "hooks, and " if in_config else ""
-        edits = [(config, configured, f"{also}goodbot is notified of turns, and passes that on")]
+        told = phrase("cx_notified_too" if in_config else "cx_notified")
+        edits = [(config, configured, told)]
         if not in_config:
             hooked: Callable[[str], str] = lambda text: hooks_file.in_json(text, command)  # noqa: E731
-            edits.insert(0, (hooks, hooked, f"hooks for {' and '.join(hooks_file.EVENTS)}"))
+            edits.insert(0, (hooks, hooked, phrase("cx_hooks", events=commas(here(), *hooks_file.EVENTS))))
         return edits
 
     def _change(self, path: Path, edit: Callable[[str], str], what: str, *, dry_run: bool) -> str:
@@ -192,8 +177,13 @@ def _tell(asked: trust.HookTrust) -> Check:
     """The worst of what Codex says of our hooks."""
     for state, (text, fix) in _TELLS.items():
         if state in asked.hooks.values():
-            return _check(CheckState.WARN, text, fix)
-    return _check(CheckState.OK, "Codex trusts goodbot's hooks and runs them")
+            return _check(CheckState.WARN, phrase(text), phrase(fix))
+    return _check(CheckState.OK, phrase("cx_trusts"))
+
+
+def _next() -> str:
+    """What its person does then: a sentence, and lines that are printed as they are."""
+    return phrase("cx_next").replace("\n", "\n  ")
 
 
 def _check(state: CheckState, text: str, fix: str = "") -> Check:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.texts import pauses, say
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import FatalConnectorError, GoodbotError
 from goodbot.config.lock import HTTP_SOCKET, short_socket, socket_path
@@ -25,18 +27,13 @@ PLUGIN = Path(__file__).parent / "plugin"
 ID = "goodbot"
 NAME = "openclaw"
 CLIENT = "plugin"
-_REDO = "run `goodbot connect openclaw` again"
 
 
 class OpenClawSetup(ConnectorSetup):
     """OpenClaw on this machine, by its own command."""
 
     title = "OpenClaw"
-    guide = (
-        "Install OpenClaw first (its `openclaw` program must be on PATH) and connect it to your chats.\n"
-        "goodbot then links its plugin into OpenClaw's gateway: 👍 and 👎 appear under each answer,\n"
-        "and `/rl` and `/rladmin` work in every chat."
-    )
+    guide = say("guide_openclaw")
     settings: OpenClawSettings
     clock: Clock = SystemClock()
     remove_seconds = 300.0
@@ -46,10 +43,7 @@ class OpenClawSetup(ConnectorSetup):
         """People are named by their channel, its account and their id there."""
         if len([part for part in value.split(":", 2) if part.strip()]) == 3:
             return ""
-        return (
-            "a person is named CHANNEL:ACCOUNT:ID there, like `telegram:default:42` (the account is"
-            " `default` unless openclaw.json names several)"
-        )
+        return phrase("oc_user")
 
     @property
     def program(self) -> Program:
@@ -81,9 +75,8 @@ class OpenClawSetup(ConnectorSetup):
             return ()
         lines = (
             f"openclaw plugins install --link {PLUGIN} --force --accept-capabilities",
-            f"{program.file}: plugins.entries.{ID} gets goodbot's address and the file with its token,"
-            " and may see conversations",
-            f"{self.token_file} holds the plugin's token",
+            phrase("oc_gets", path=str(program.file), entry=f"plugins.entries.{ID}"),
+            phrase("oc_holds", path=str(self.token_file)),
         )
         if dry_run:
             return lines
@@ -95,7 +88,7 @@ class OpenClawSetup(ConnectorSetup):
             await program.run("plugins", "install", "--link", str(PLUGIN), "--force", "--accept-capabilities")
             patch = {"plugins": {"entries": {ID: self._entry()}}}
             await program.run("config", "patch", "--stdin", given=json.dumps(patch))
-        return (*lines, "a gateway that runs takes it up by itself; else `openclaw gateway run`")
+        return (*lines, phrase("oc_takes_up"))
 
     def _entry(self) -> dict[str, Any]:
         """What stands in `plugins.entries` for us."""
@@ -121,13 +114,13 @@ class OpenClawSetup(ConnectorSetup):
         if not file.written:
             return ()
         if dry_run:
-            return (f"openclaw plugins uninstall {ID}", f"{program.file} is put back as it was")
+            return (f"openclaw plugins uninstall {ID}", phrase("oc_put_back", path=str(program.file)))
         lines, gone = list[str](), False
         if program.path:
             with file.lent():
                 gone = await self._uninstall(program, lines)
         else:
-            lines.append("there is no `openclaw` program any more: its list of plugins was not changed")
+            lines.append(phrase("oc_no_more"))
         out = gone or file.alone or str(PLUGIN) not in file.read()
         if out:
             lines.append(file.restore(lambda text: text))
@@ -135,10 +128,8 @@ class OpenClawSetup(ConnectorSetup):
         with contextlib.suppress(FileNotFoundError):
             self.token_file.unlink()
         if not out:
-            raise FatalConnectorError(
-                f"{'; '.join(lines)}; {file.path} still names the plugin: run `goodbot connect openclaw`"
-                " and then `goodbot disconnect openclaw` again"
-            )
+            still = phrase("oc_still", path=str(file.path))
+            raise FatalConnectorError(pauses(here(), *lines, still))
         return lines
 
     async def _uninstall(self, program: Program, lines: list[str]) -> bool:
@@ -149,7 +140,7 @@ class OpenClawSetup(ConnectorSetup):
         try:
             await program.run("plugins", "uninstall", ID, "--force")
             await program.run("config", "unset", f"plugins.entries.{ID}")
-            lines.append(f"openclaw has uninstalled {ID}")
+            lines.append(phrase("oc_uninstalled", name=ID))
         except FatalConnectorError as error:
             lines.append(str(error))
             return False
@@ -160,19 +151,14 @@ class OpenClawSetup(ConnectorSetup):
         program, checks = self.program, list[Check]()
         there = bool(program.path)
         checks.append(
-            _check(
-                "openclaw program",
-                there,
-                program.path or "it is not on PATH",
-                "install OpenClaw, or set [connectors.openclaw] program",
-            )
+            _check("openclaw program", there, program.path or phrase("oc_no_path"), phrase("oc_no_path_fix"))
         )
         linked = self._told(program.file)
-        text = "linked" if linked else f"{program.file} does not name it, or has another address of goodbot"
-        checks.append(_check("openclaw plugin", linked, text, _REDO))
+        text = phrase("oc_linked") if linked else phrase("oc_unlinked", path=str(program.file))
+        checks.append(_check("openclaw plugin", linked, text, phrase("oc_redo")))
         holds = self._token_holds()
-        text = "it holds" if holds else "the plugin's token is missing or was replaced"
-        checks.append(_check("openclaw token", holds, text, _REDO))
+        text = phrase("oc_token" if holds else "oc_no_token")
+        checks.append(_check("openclaw token", holds, text, phrase("oc_redo")))
         checks.append(self._heard())
         return checks
 
@@ -181,16 +167,16 @@ class OpenClawSetup(ConnectorSetup):
         loaded, captured = seen.read(self.home / "connectors" / NAME)
         part, now = "openclaw gateway", self.clock.now()
         if not loaded:
-            text, fix = ("the plugin has never called", "start both: `goodbot run`, `openclaw gateway run`")
+            text, fix = phrase("oc_never"), phrase("oc_never_fix")
             return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
         if not captured:
             return Check(
                 part=part,
                 state=CheckState.WARN,
-                text=f"the plugin is loaded ({_ago(now - loaded)}), but has seen no answer yet",
-                fix="ask OpenClaw something in a chat; if this stays, look for goodbot in its log",
+                text=phrase("oc_loaded", ago=_ago(now - loaded)),
+                fix=phrase("oc_loaded_fix"),
             )
-        text = f"the plugin is loaded; its last answer came {_ago(now - captured)}"
+        text = phrase("oc_last", ago=_ago(now - captured))
         return Check(part=part, state=CheckState.OK, text=text)
 
     def _token_holds(self) -> bool:
@@ -223,8 +209,8 @@ def _check(part: str, good: bool, text: str, fix: str) -> Check:
 def _ago(seconds: float) -> str:
     for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 2 * size:
-            return f"{seconds // size:.0f} {name} ago"
-    return "just now"
+            return phrase(f"ago_{name}", count=f"{seconds // size:.0f}")
+    return phrase("ago_now")
 
 
 def _store(path: Path, token: str) -> None:
@@ -236,4 +222,4 @@ def _store(path: Path, token: str) -> None:
         with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
             file.write(token + "\n")
     except OSError as error:
-        raise FatalConnectorError(f"{path} cannot be written: {error.strerror}") from error
+        raise FatalConnectorError(phrase("unwritable", path=str(path), why=error.strerror)) from error
