@@ -44,6 +44,11 @@ def test_it_moves_while_a_program_says_nothing(out: Terminal) -> None:
     assert out.getvalue().endswith("\r\x1b[K"), "nothing is left of it"
 
 
+def test_what_stands_where_nothing_is_said_is_the_callers_word(out: Terminal) -> None:
+    with LiveLine(out, moment="einen Moment"):
+        sees(out, "einen Moment … 0 s")
+
+
 def test_it_is_never_longer_than_the_terminal(out: Terminal) -> None:
     with LiveLine(out, "x" * 90):
         pass
