@@ -24,7 +24,7 @@ SPARED: dict[str, set[str]] = {
     # a module, and the words that are somebody else's there, or for programs
     "connectors/goodbot_connectors/api/handlers.py": {"side"},  # a field of the API
     "connectors/goodbot_connectors/slack/api.py": {"scope"},  # Slack's own word
-    "connectors/goodbot_connectors/slack/setup.py": {"scope", "scopes"},
+    "connectors/goodbot_connectors/slack/setup.py": {"scopes"},  # the name of a part
     "core/goodbot/api/registry.py": {"policy"},  # a reward policy: to plugin authors
     "core/goodbot/conversation/notifications/serving.py": {"canary"},  # a key
     "core/goodbot/daemon/maintenance.py": {"canary"},  # a task's name
