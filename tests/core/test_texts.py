@@ -89,6 +89,10 @@ NEVER_ONE = {
     "demo_new",
     "ago_days",
     "ago_minutes",
+    "probe_other",
+    "probe_well",
+    "probe_unlike",
+    "probe_same",
 }
 """Texts with a number that is never 1."""
 
