@@ -29,7 +29,10 @@ ELSEWHERE = {
 }
 MADE_PRINTABLE = {
     # what `draw` is given, as it stands there: where it was made printable
-    ("core/goodbot/api/progress.py", "bar(progress, columns - 1, here())"): "its phase, by `phase`",
+    (
+        "core/goodbot/api/progress.py",
+        "bar(progress, columns - 1, here(), figures=figures)",
+    ): "its phase, by `phase`",
     ("core/goodbot/cli/doctor/command.py", "line(check)"): "each of its parts, there",
     ("core/goodbot/cli/setup/dialogue.py", "bold"): "the text, before it is made bold",
     ("connectors/goodbot_connectors/terminal/live.py", "text"): "whatever `Screen` is given, by it",

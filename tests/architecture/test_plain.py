@@ -127,7 +127,7 @@ def paragraphs(text: str) -> list[str]:
     return [re.sub(r"\s+", " ", one).strip(" *|") for one in re.split(r"\n\s*\n|\n *[*|]|\n *\d+\. ", prose)]
 
 
-@pytest.mark.parametrize("page", told())
+@pytest.mark.parametrize("page", [*told()])
 def test_nor_has_a_page_of_the_docs_for_people(page: str) -> None:
     read = paragraphs((ROOT / page).read_text(encoding="utf-8"))
     spared = THEIRS.get(page, set())

@@ -31,7 +31,6 @@ FOREIGN = {
     "core/goodbot/commands/runner.py": "as much of an error as the audit trail keeps",
     "core/goodbot/features/reports/kinds.py": "the frequent words of a language, in a line",
     "core/goodbot/inference/servers/mlx_server.py": "a server's version number",
-    "core/goodbot/learning/adapters/examining.py": "a child's answer, which may be any length",
     "connectors/goodbot_connectors/slack/stream.py": "a model's answer, of which a part was streamed",
     "training/goodbot_training/backends/mlx/model.py": "an error of MLX",
     "training/goodbot_training/backends/torch/loading.py": "an error of torch",

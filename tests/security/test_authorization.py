@@ -468,7 +468,8 @@ async def test_p10_what_was_refused_is_not_done_when_it_is_read_again_with_more_
         asked = message("early", "my salary is 4711", user=off, channel=replace(pause.channel, id="#off"))
         later = message("later", "hello", user=off, channel=asked.channel)
         await bot.chat.host.submit([pause, asked])
-        await until(lambda: bot.store.read(lambda db: refusals.knows(db, pause)))
+        for refused in (pause, asked):
+            await until(lambda one=refused: bot.store.read(lambda db: refusals.knows(db, one)))
         assert await rows(bot.store, "SELECT 1 FROM inbox") == [], "a crowd costs no space"
         await bot.command("people", "grant owner loopback:newcomer")
         await bot.command("enable", channel="#off")

@@ -53,6 +53,14 @@ def details(progress: Mapping[str, Any], language: str = "", *, figures: bool = 
 
     What is known, the most important first, for whoever has little room. A token fits while the model says
     it about as likely as who wrote the answer did, an answer as far as the objective lets it in.
+
+    Args:
+        progress: A `progress` event.
+        language: What the reader reads.
+        figures: Whether it says the loss and what fits, too.
+
+    Returns:
+        Parts of a line, without anything between them.
     """
     step, planned = steps(progress)
     parts = [f"{step}/{planned}"] if planned else []
@@ -77,7 +85,16 @@ def _fit(progress: Mapping[str, Any], language: str) -> list[str]:
 
 
 def sentence(progress: Mapping[str, Any], language: str = "", *, figures: bool = False) -> str:
-    """One line for `status`: `learning: 12/32, 2 min left`; `figures` as for `details`."""
+    """Say in one line how far a training is: `learning: 12/32, 2 min left`.
+
+    Args:
+        progress: A `progress` event.
+        language: What the reader reads.
+        figures: Whether it says the loss and what fits, too.
+
+    Returns:
+        A line without a full stop; where it started over, with what waits as a second sentence.
+    """
     doing = phase(progress, language)
     told = commas(language, *details(progress, language, figures=figures))
     said = explained(doing, told, language) if told else doing

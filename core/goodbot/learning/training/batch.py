@@ -19,11 +19,12 @@ from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import claims
 from goodbot.learning.training.filtering import Screening
 from goodbot.store import basis, codec, judgements, training_pool, words
-from goodbot.store.query import Row
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate, Pool
 from goodbot.store.words import Word
 
+_Row = tuple[Any, ...]
+"""As the store gives it."""
 _Said = Mapping[str, Sequence[Word]]
 """Answer → what was said of it."""
 _Hear = Callable[[aiosqlite.Connection, Sequence[str]], Awaitable[_Said]]
@@ -78,7 +79,7 @@ class ClaimDraft:
     items: tuple[RunItem, ...]
     last_event: int
     """Of that state."""
-    rows: Sequence[Row]
+    rows: Sequence[_Row]
     """Of `training_pool.chosen`."""
     then: str
     """The same as JSON."""
@@ -86,7 +87,7 @@ class ClaimDraft:
     beside: _Beside
     said: _Said
     unheard: frozenset[str]
-    judged: Sequence[Row] = ()
+    judged: Sequence[_Row] = ()
     corrected: _Said = field(default_factory=dict[str, Sequence[Word]])
 
 
