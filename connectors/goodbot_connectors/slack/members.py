@@ -50,6 +50,11 @@ class Members:
         """Whether this is a person of our workspace. Raises RetriableError: then nobody knows."""
         if not user:
             return False
+        # A mention comes twice at once: the second one has the answer to the first.
+        async with self._asking.setdefault(user, asyncio.Lock()):
+            return await self._is_ours(user)
+
+    async def _is_ours(self, user: str) -> bool:
         now = self._clock.monotonic()
         until, known = self._known.get(user, (0.0, False))
         if now < until:
@@ -70,7 +75,7 @@ class Members:
         """What one of ours reads (`pt-BR`); empty where Slack does not say it at once."""
         if not user:
             return ""
-        # A mention comes twice at once, and the first one that is stored counts.
+        # Of a mention that comes twice the first one that is stored counts.
         async with self._asking.setdefault(user, asyncio.Lock()):
             now = self._clock.monotonic()
             until, known = self._languages.get(user, (0.0, ""))

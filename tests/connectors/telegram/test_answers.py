@@ -324,7 +324,7 @@ async def test_menus_are_published_once_by_scope_and_language(
     shown = {entry["command"]: entry["description"] for entry in german.menu()}
     japanese = fake.person("Yu", language_code="ja").menu()
     assert "その回答は悪かった" in [entry["description"] for entry in japanese]
-    assert shown["rl_good"] == "Die letzte Antwort war gut, oder die, auf die du antwortest"
+    assert shown["rl_good"] == "Die letzte Antwort, oder die genannte, war gut"
     assert "rl_enable" not in shown
     bob = {entry["command"] for entry in driver.people["bob"].menu(driver.group)}
     ada = {entry["command"] for entry in driver.people["ada"].menu(driver.group)}
