@@ -133,7 +133,7 @@ def test_llama_cpp_says_what_the_bot_says(pupil: Pupil, tmp_path: Path) -> None:
 def llama_cpp(turns: list[Turn], model: Path, adapter: Path | None = None) -> list[np.ndarray]:
     """log π of the tokens of each answer, at its temperature."""
     words = [str(llama_wheel.program(model.parent)), "--model", str(model), "--n-gpu-layers", "0"]
-    words += ["--parallel", "1", "--ctx-size", "512", "--cache-ram", "0"]
+    words += ["--parallel", "1", "--ctx-size", "512", "--cache-ram", "0", "--threads", "1"]
     environ, clock, manners = spawn.child_environment(), SystemClock(), Manners()
     process = LlamaProcess(
         "exported", words, weights=[model], adapter=adapter, environ=environ, clock=clock, manners=manners
