@@ -190,6 +190,13 @@ def leave(told: dict[str, Any], links: dict[str, str]) -> None:
     print(json.dumps(done), flush=True)
 
 
+def spin() -> NoReturn:
+    """Compute for ever, and speak: whoever says that it gets on is not taken for one that hangs."""
+    while True:
+        sum(range(1_000_000))
+        print(json.dumps({"event": "progress", "phase": "train", "step": 1, "steps": 2}), flush=True)
+
+
 def report(all_of: Mapping[str, Callable[[], object]]) -> str:
     """Try each, and tell how it ended, and what this process is."""
     ended: dict[str, str] = {}

@@ -102,6 +102,55 @@ async def converted(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(caught.value)
 
 
+def meant(what: str) -> dict[str, int]:
+    """The limits of a child that reads a model of two bytes. None of ours is lower than it was before."""
+    held, most, hour = 2, dict.fromkeys(burglar.LIMITS, resource.RLIM_INFINITY), 3600
+    most |= {"FSIZE": (4 << 30) + 4 * held, "NOFILE": 4096}
+    seconds = {"train": 7 * 24 * hour, "examine": 600, "look": 40}.get(what, 6 * hour)
+    if what not in ("serve", "listen"):
+        most["CPU"] = seconds * (os.cpu_count() or 1)
+    if not places.has_gpu():
+        most["DATA"] = limits.memory() + held + (4 << 30)
+        most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
+    unlimited = resource.RLIM_INFINITY
+    for name, limit in most.items():
+        soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        if limit == unlimited:
+            most[name] = soft
+        elif hard != unlimited:
+            most[name] = min(limit, hard)
+    return most
+
+
+async def test_who_computes_for_ever_is_ended_however_much_it_says(
+    house: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(worker_process, "_TRAINING_SECONDS", 1)
+    spins = house / "model" / burglar.SPINS
+    spins.touch()
+    assert "computed for longer than it may" in await trained(house, "train")
+    spins.unlink()
+
+
+async def examined(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(examining, "CHILD", BURGLAR.worker)
+    with pytest.raises(AdapterError) as caught:
+        await examining.examine(None, house / "model", spawn.child_environment())
+    return str(caught.value)
+
+
+async def looked_at(house: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    model = ResolvedModel(name="model", path=house / "model")
+    monkeypatch.setattr(doctor, "_LOOK", BURGLAR.worker)
+    monkeypatch.setattr(doctor, "_LOOK_SECONDS", patience(doctor._LOOK_SECONDS))
+    monkeypatch.setattr(doctor, "_resolved", lambda _: model)
+    monkeypatch.setattr(doctor.weights, "problems", lambda _: list[str]())
+    monkeypatch.setattr(doctor.weights, "ends", lambda _: False)
+    [check] = await doctor.template(cast("Examined", None))
+    return check.text
+
+
 async def listened(house: Path, programs: Path) -> str:
     """What one says that may serve at a port, while somebody else serves at another."""
     with socket.create_server((listener.HOST, 0)) as theirs:
@@ -400,9 +449,8 @@ async def test_a_trainer_in_its_cage_is_ended_before_who_answers(tmp_path: Path)
         "from goodbot_training.process import worker; worker.give_way();"
         "print(open('/proc/self/oom_score_adj').read())"
     )
-    process = await spawn.start(
-        *spawn.python("-c", code), cage=spawn.Cage(reads=[tmp_path]), stdout=asyncio.subprocess.PIPE
-    )
+    locked = spawn.Cage(reads=[tmp_path], first=True)
+    process = await spawn.start(*spawn.python("-c", code), cage=locked, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     assert out.decode().split() == ["500"]
 

@@ -167,11 +167,11 @@ async def test_an_owner_finds_who_is_in_a_group_and_parts_their_own_account_by_k
         place = await line(owner, "loopback:grace")
         assert "mods" in await owner.page.locator(f"{place} .head").inner_text()
         await types(owner, "input[name=text]", me)
-        await opens(owner, f"{await line(owner, f'web:{me}')} summary")
-        assert f"web:{me}" in str(await rows(bot.store, "SELECT * FROM links")), "since the signing in"
+        await opens(owner, f"{await line(owner, f'{me}, web:owner')} summary")
+        assert "web:owner" in str(await rows(bot.store, "SELECT * FROM links")), "since the signing in"
         await press(owner, "Unlink this account")
         await owner.sees("This account is a person of its own again.")
-        assert f"web:{me}" not in str(await rows(bot.store, "SELECT * FROM links"))
+        assert "web:owner" not in str(await rows(bot.store, "SELECT * FROM links"))
         assert not await owner.scrolls_sideways()
 
 

@@ -137,14 +137,14 @@ async def test_a_day_is_whole_and_of_the_readers_own_clock(
         await owner.sign_in(await link(bot))
         await owner.page.goto(f"http://127.0.0.1:{unused_tcp_port}/ratings")
         await owner.sees("4 answers")
-        await owner.page.locator("[name=from]").fill(LONG_DAY)
+        await owner.page.locator("input[name=from]").fill(LONG_DAY)
         await owner.sees("3 answers")
-        await owner.page.locator("[name=to]").fill(LONG_DAY)
+        await owner.page.locator("input[name=to]").fill(LONG_DAY)
         await owner.sees("2 answers")
         assert await lines(owner.page) == ["shared 2", "shared 1"]
         await owner.page.reload()
         await owner.sees("2 answers")
-        await owner.page.locator("[name=from]").fill("")
+        await owner.page.locator("input[name=from]").fill("")
         await owner.sees("3 answers")
         assert await lines(owner.page) == ["shared 2", "shared 1", "shared 0"]
 

@@ -232,6 +232,7 @@ WORDS = re.compile(r"\b(?:predicted|predictions)\b")
 MAY = {
     *("api/predicted.py", "api/report.py", "commands/report.py"),
     *("learning/reward_model.py", "store/downgrade.py", "store/predictions.py", "store/shifts.py"),
+    "store/backup.py",  # the tables that travel
     # Who rates may sort by it, and an owner may have it choose what they are asked.
     *("access/inbox.py", "store/review_queue.py", "store/queues.py"),
     *("commands/queues.py", "commands/waiting.py"),

@@ -21,6 +21,7 @@ class TrackioSettings:
     """`[tracking.trackio]`. Runs stay on this machine; `trackio sync` publishes a project."""
 
     project: str = "goodbot"
+    """The project that the runs are filed under."""
     directory: str = ""
     """Where its store is; empty: `tracking/trackio` in the state directory."""
 

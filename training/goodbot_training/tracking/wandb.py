@@ -20,7 +20,9 @@ class WandbSettings:
     """`[tracking.wandb]`."""
 
     project: str = "goodbot"
+    """The project that the runs are filed under."""
     entity: str = ""
+    """The person or team whose project it is; empty: the one of the key."""
     online: bool = False
     """Send each run to the W&B server: numbers, settings and the model's name. It needs
     WANDB_API_KEY; by default nothing leaves this machine."""

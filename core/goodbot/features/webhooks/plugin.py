@@ -39,6 +39,7 @@ class WebhooksSettings:
     """The section `[features.webhooks]`."""
 
     to: Mapping[str, Receiver] = field(default_factory=dict[str, Receiver])
+    """Who is told, each under a name of your own: `[features.webhooks.to.NAME]`."""
 
     def __post_init__(self) -> None:
         for name in self.to:
