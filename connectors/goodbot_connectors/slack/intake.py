@@ -45,6 +45,8 @@ class Intake:
         self._host, self._normalizer, self._modal = host, normalizer, modal
         self._members = members
         self._taking: set[asyncio.Task[Any]] = set()
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        """Who is asked about what they read."""
         self.askers: Recent[tuple[str, str], Recipient] = Recent()
         """Who wrote a message, by channel and `ts`."""
         self.offers: Recent[str, str] = Recent()
@@ -82,9 +84,10 @@ class Intake:
         if self.dropped > 1:
             logger.info("slack: %d payloads of others than our people were left out", self.dropped)
         self.dropped = 0
-        for task in list(self._taking):
+        under_way = [*self._taking, *self._asking.values()]
+        for task in under_way:
             task.cancel()
-        await asyncio.gather(*self._taking, return_exceptions=True)
+        await asyncio.gather(*under_way, return_exceptions=True)
 
     def forget(self, user: str) -> None:
         """Know no message of this person any more, and not whose colleague they are."""
@@ -107,13 +110,25 @@ class Intake:
             return False
         self._note(body, events)
         if events:
-            await self._host.submit(await self._read_by(events))
+            await self._host.submit(self._read_by(events))
         return True
 
-    async def _read_by(self, events: Sequence[Event]) -> list[Event]:
-        """With what those people read, who are known to be ours."""
-        languages = {user: await self._members.language(user) for user in {one.user.id for one in events}}
-        return [replace(one, user=replace(one.user, language=languages[one.user.id])) for one in events]
+    def _read_by(self, events: Sequence[Event]) -> list[Event]:
+        """With what those people read, who are known to be ours, as far as Slack has told it.
+
+        Whose it has not is asked about beside this: a message that waited would be overtaken by later ones.
+        """
+        read = {user: self._members.reads(user) for user in {one.user.id for one in events}}
+        for user in read:
+            if self._members.is_to_ask(user) and user not in self._asking:
+                self._asking[user] = asyncio.create_task(self._ask(user), name="slack: what somebody reads")
+        return [replace(one, user=replace(one.user, language=read[one.user.id])) for one in events]
+
+    async def _ask(self, user: str) -> None:
+        try:
+            await self._members.language(user)
+        finally:
+            del self._asking[user]
 
     def _standing(self, body: Json) -> ActorOrigin:
         """What the payload says; a slash command does not say whether its channel is shared."""

@@ -28,8 +28,6 @@ _REFUSED = 60.0
 """Seconds that it counts where Slack does not say who somebody is."""
 _WAIT = 2.0
 """Seconds for an answer: Slack wants its acknowledgement within three."""
-_SOON = 1.0
-"""Seconds for what somebody reads: a word in another language is better than a late acknowledgement."""
 _READS = 86400.0
 """Seconds that it counts: hardly anybody changes it."""
 _LONGEST_PAUSE = 60.0
@@ -43,16 +41,19 @@ class Members:
         self._known: Recent[str, tuple[float, bool]] = Recent()
         self._languages: Recent[str, tuple[float, str]] = Recent()
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._pause_until = 0.0
+        self._pause_until = self._languages_from = 0.0
         self._refused = ""
 
     async def ours(self, user: str) -> bool:
         """Whether this is a person of our workspace. Raises RetriableError: then nobody knows."""
         if not user:
             return False
-        # A mention comes twice at once: the second one has the answer to the first.
-        async with self._asking.setdefault(user, asyncio.Lock()):
-            return await self._is_ours(user)
+        try:
+            # A mention comes twice at once: the second one has the answer to the first.
+            async with asyncio.timeout(_WAIT), self._asking.setdefault(user, asyncio.Lock()):
+                return await self._is_ours(user)
+        except TimeoutError:
+            raise RetriableError("Slack does not say in time who somebody is") from None
 
     async def _is_ours(self, user: str) -> bool:
         now = self._clock.monotonic()
@@ -60,7 +61,10 @@ class Members:
         if now < until:
             return known
         try:
-            person = await self._told(user, _WAIT)
+            person = await self._told(user)
+        except FloodError as error:
+            self._pause_until = now + min(error.retry_after, _LONGEST_PAUSE)
+            raise
         except FatalConnectorError:
             raise
         except RefusedError as error:
@@ -71,34 +75,43 @@ class Members:
         self._known[user] = (now + _BELIEVED, found)
         return found
 
+    def reads(self, user: str) -> str:
+        """What one of ours reads (`pt-BR`), as it was told last; empty: it was not."""
+        return self._languages.get(user, (0.0, ""))[1]
+
+    def is_to_ask(self, user: str) -> bool:
+        """Whether `language` asks about this person now."""
+        since = max(self._languages.get(user, (0.0, ""))[0], self._languages_from)
+        return bool(user) and self._clock.monotonic() >= since
+
     async def language(self, user: str) -> str:
-        """What one of ours reads (`pt-BR`); empty where Slack does not say it at once."""
+        """What one of ours reads, asked of Slack where that is long ago; empty: it does not say it."""
         if not user:
             return ""
-        # Of a mention that comes twice the first one that is stored counts.
         async with self._asking.setdefault(user, asyncio.Lock()):
-            now = self._clock.monotonic()
-            until, known = self._languages.get(user, (0.0, ""))
-            if now >= until:
+            now, known = self._clock.monotonic(), self.reads(user)
+            if self.is_to_ask(user):
+                self._languages[user] = (now + _REFUSED, known)
                 try:
-                    await self._told(user, _SOON)
+                    await self._told(user)
+                except FloodError as error:  # whose colleague somebody is may still be asked
+                    self._languages_from = now + max(error.retry_after, _REFUSED)
+                except RefusedError as error:
+                    self._languages_from = now + (_READS if error.code == "missing_scope" else 0.0)
+                    self._say(error)
                 except ConnectorError as error:
                     logger.debug("slack: what somebody reads is not known: %s", error)
-                    self._languages[user] = (now + _REFUSED, known)
-            return self._languages.get(user, (0.0, ""))[1]
+            return self.reads(user)
 
-    async def _told(self, user: str, seconds: float) -> Json:
+    async def _told(self, user: str) -> Json:
         """What Slack tells of somebody. Raises ConnectorError, of a pause and of silence RetriableError."""
         now = self._clock.monotonic()
         if now < self._pause_until:
             raise RetriableError("Slack asks for a pause (users.info)")
         asked = self._api().call("users.info", patient=False, user=user, include_locale="true")
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(_WAIT):
                 person = sub(await asked, "user")
-        except FloodError as error:
-            self._pause_until = now + min(error.retry_after, _LONGEST_PAUSE)
-            raise
         except TimeoutError:
             raise RetriableError("Slack does not say in time who somebody is") from None
         if string(person, "id") == user:

@@ -21,6 +21,7 @@ from goodbot_connectors.slack.members import Members
 from goodbot_fakes.slack import FakeSlack
 
 from tests.connectors.slack.peer import SlackPeer
+from tests.core.builders import until
 
 ME = BotIdentity(user="U0BOT", team="T0OURS", enterprise="E0ORG")
 LONE = BotIdentity(user="U0BOT", team="T0OURS")
@@ -157,6 +158,7 @@ async def test_a_channel_shared_with_another_company(
     ada = slack.people.id("ada")
     slack.people.say("ada", "hello", lab, mention=True)
     await slack.settled()
+    await until(lambda: slack.called("users.info"))
     asked = [call.arguments["user"] for call in slack.calls if call.method == "users.info"]
     assert asked == [ada], "for their language alone, where all are ours"
     before = len(host.events)
@@ -178,12 +180,16 @@ async def test_slack_tells_what_somebody_reads(
     slack: FakeSlack, peer: SlackPeer, host: RecordingHost
 ) -> None:
     slack.workspace.users[slack.people.id("ada")].locale = "pt-BR"
-    for name in ("ada", "bob", "ada"):
-        slack.people.say(name, "hello", peer.lab.id, mention=True)
-        await slack.settled()
-    found = list(dict.fromkeys((event.user.id, event.user.language) for event in host.events))
     ada, bob = (slack.people.id(name) for name in ("ada", "bob"))
-    assert found == [(ada, "pt-BR"), (bob, "en-US")]
+
+    async def read() -> bool:
+        """By the newest message of each; it is asked beside the first ones."""
+        for name in ("ada", "bob"):
+            slack.people.say(name, "hello", peer.lab.id, mention=True)
+            await slack.settled()
+        return {one.user.id: one.user.language for one in host.events} == {ada: "pt-BR", bob: "en-US"}
+
+    await until(read)
     asked = [call.arguments for call in slack.calls if call.method == "users.info"]
     assert [one["user"] for one in asked] == [ada, bob], "asked once"
     assert all(one["include_locale"] is True for one in asked)
@@ -199,7 +205,7 @@ async def test_where_slack_does_not_say_it_a_message_is_taken_all_the_same(
         case "pause":
             slack.faults.rate_limit("users.info", seconds=30)
         case _:
-            monkeypatch.setattr("goodbot_connectors.slack.members._SOON", 0.0)
+            monkeypatch.setattr("goodbot_connectors.slack.members._WAIT", 0.0)
     for _ in range(2):
         slack.people.say("ada", "hello", peer.lab.id, mention=True)
         await slack.settled()
