@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import hashlib
 import json
 import os
@@ -13,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot import GoodbotError
 from goodbot.base import priority
-from goodbot_training.tiny import demo
+from goodbot.learning.training import disk_room
+from goodbot_training.tiny import demo, show
+from goodbot_training.tiny.demo import play
 from goodbot_training.tiny.judge import style_of
 
 from tests.support import patience, require
@@ -99,6 +103,17 @@ def test_its_training_does_not_stand_behind_other_programs(monkeypatch: pytest.M
     monkeypatch.setattr("goodbot_training.tiny.demo.play.play", played)
     demo.main(argparse.Namespace(json=True))
     assert seen == ["1"]
+
+
+async def test_without_room_it_says_so_and_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its training would have waited for the disk, and the demo for its training, without a word."""
+    monkeypatch.setattr(disk_room, "_free", lambda _: 10_000_000)
+    arguments = argparse.Namespace(home=tmp_path, seed=0, backend="auto", questions=1, like="friendly")
+    with pytest.raises(GoodbotError, match="MB of the disk are free"):
+        async with asyncio.timeout(patience(60)):
+            await play.play(arguments, show.DemoPrinter(quiet=True))
 
 
 def test_it_says_something_before_it_imports_what_takes_a_while(tmp_path: Path) -> None:

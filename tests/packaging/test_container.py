@@ -154,8 +154,9 @@ def test_where_an_engine_runs_it_is_built_and_held_to_its_health(engine: str, tm
     assert f"the container was built and is healthy ({engine})" in done.stdout
     words = [line.split()[1] for line in said if line.startswith(f"{engine} ")]
     asks = "inspect" if engine == "docker" else "healthcheck"
-    assert words == ["info", "build", "run", "run", asks, "exec", "rm", "volume", "rmi"]
-    build, init, run = (line for line in said if line.split()[1] in ("build", "run"))
+    assert words == ["info", "run", "--version", "build", "run", "run", asks, "exec", "rm", "volume", "rmi"]
+    first, build, init, run = (line for line in said if line.split()[1] in ("build", "run"))
+    assert first.startswith(f"{engine} run --rm python:")
     assert "--file Containerfile" in build
     assert init.endswith(" ".join(INIT))
     service = compose()["services"]["goodbot"]

@@ -72,7 +72,7 @@ def test_the_public_half_of_a_status_is_made_of_public_fields_alone(
 def test_no_condition_tells_everybody_what_is_private() -> None:
     """Whatever its name: a private fact is not among those that its public words are made of."""
     facts = dict.fromkeys(("wanted", "said", "until", "time", "available", "needed"), "1")
-    numbers = {"load": 0.5, "limit": 0.5, "step": 1, "steps": 2}
+    numbers = {"megabytes": 500, "load": 0.5, "limit": 0.5, "step": 1, "steps": 2}
     private = {"state": "failed", "reason": PRIVATE}
     keys = [key.removeprefix("wait_") for key in catalogue("en") if key.startswith("wait_")]
     for name in ({*keys, *sentences._SAID, "unsuccessful"}) - {"failed", "refused"}:

@@ -47,7 +47,7 @@ WHY = {
     "mpim:history": "reads replies in its own threads of group messages it was added to",
     "reactions:read": "sees 👍 and 👎 on its answers, also those given while it was off",
     "usergroups:read": "lets the members of a user group teach it, where you name one",
-    "users:read": "tells your people from another company's in a shared channel, and what language they read",
+    "users:read": "shows who is of your company in a shared channel, and what language people read",
 }
 """What goodbot does with each scope, one line each."""
 APP_SCOPE = "connections:write"

@@ -7,6 +7,8 @@ import asyncio
 import contextlib
 
 _PART = 64 * 1024
+_GONE = 10.0
+"""Seconds after its end for its pipes to close."""
 
 
 class SaidTooMuchError(Exception):
@@ -43,15 +45,18 @@ async def all_of(
 async def end(process: asyncio.subprocess.Process) -> None:
     """Kill a child, if it is there, and wait until it is gone.
 
-    What it has still said is thrown away: asyncio waits for pipes that nobody reads.
+    What it has still said is thrown away: asyncio waits for pipes that nobody reads. Where a program that it
+    has started keeps them, nobody waits for that one.
     """
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    for stream in (process.stdout, process.stderr):
-        while stream is not None and await stream.read(_PART):
-            pass
-    await process.wait()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GONE):
+            for stream in (process.stdout, process.stderr):
+                while stream is not None and await stream.read(_PART):
+                    pass
+            await process.wait()
 
 
 async def _tell(stdin: asyncio.StreamWriter | None, given: bytes) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import aiosqlite
@@ -21,7 +20,7 @@ from goodbot.api.manners import formed
 from goodbot.api.predicted import FEATURE, LEAST, Predicted
 from goodbot.api.sentences import Reason, because, clause, in_words, words
 from goodbot.api.turns import Turn
-from goodbot.base.errors import GoodbotError, TrainingError
+from goodbot.base.errors import TrainingError
 from goodbot.inference.servers import choice
 from goodbot.learning import worker_process
 from goodbot.learning.core import Core
@@ -147,8 +146,9 @@ async def _computed(parts: LearningParts, items: list[dict[str, Any]]) -> Predic
         return because("predict_unusable")
     finally:
         child.cancel()
-        with suppress(GoodbotError, asyncio.CancelledError):
-            await child
+        await asyncio.wait({child})  # whose end is its own: to await it would take our cancellation for that
+        if not child.cancelled():
+            child.exception()
 
 
 def _read(done: Mapping[str, Any], now: float) -> Predicted | Reason:

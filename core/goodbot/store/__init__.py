@@ -55,6 +55,7 @@ class Store:
         self._policy = policy
         self._reading = reading
         self._writer = CommitQueue(writing, self._reopen)
+        self._snapshots = 0
         self.looking: asyncio.Task[None] | None = None
         """The check of a large file, which goes on behind the start."""
         self._unchecked = False
@@ -157,8 +158,10 @@ class Store:
     async def snapshot(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
         """Run queries that all see the state of one moment, however long they take.
 
-        On a connection of their own: whoever reads or writes meanwhile does not wait. Raises as `read`.
+        On a connection of their own: whoever reads or writes meanwhile does not wait, but `compact` does.
+        Raises as `read`.
         """
+        self._snapshots += 1
         try:
             db = await connect(self.path, "mode=ro", self._policy)
             try:
@@ -169,6 +172,8 @@ class Store:
                 await db.close()
         except cipher.errors() as error:
             raise await self._not_read(error) from error
+        finally:
+            self._snapshots -= 1
 
     async def _not_read(self, error: Exception) -> Exception:
         """Why something was not read, as a sentence."""
@@ -233,6 +238,8 @@ class Store:
 
         if self._unchecked:
             raise StoreError("the database is still being checked: it is tried again soon")
+        if self._snapshots:  # the log could not be emptied: it would only grow, by all that is rewritten
+            raise StoreError("the database is still being read: it is tried again soon")
 
         async def operation(db: aiosqlite.Connection) -> None:
             await fetch(db, "VACUUM")

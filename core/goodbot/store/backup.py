@@ -29,7 +29,7 @@ TRAVELS = frozenset(
         *("adapters", "aliases", "audit", "canaries", "channels", "comparisons", "cursors", "events"),
         *("fixed_answers", "grants", "judgements", "labels", "links", "messages", "note_ratings"),
         *("note_trials", "notes", "pairs", "pointers", "predicted", "predictions", "quarantines"),
-        *("queue_answers", "queue_shares", "queues", "rating_requests", "refused", "retries", "run_items"),
+        *("queue_answers", "queue_shares", "queues", "rating_requests", "retries", "run_items"),
         *("run_notes", "runs", "set_aside", "shares", "shift_examples", "shifts", "switches", "talkers"),
         *("told", "traces", "turns", "waits", "withheld"),
     )
@@ -37,7 +37,7 @@ TRAVELS = frozenset(
 """The tables whose rows are in a backup."""
 STRIPPED = frozenset(("connector_values", "inbox"))
 """Those of which a part is."""
-EMPTIED = frozenset(("codes", "join_requests"))
+EMPTIED = frozenset(("codes", "join_requests", "refused"))
 """Those of which nothing is; neither is anything of a table that is named nowhere here."""
 
 

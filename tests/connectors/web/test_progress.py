@@ -174,7 +174,7 @@ async def test_a_training_is_watched_paused_and_cancelled(
         await live.get_by_text("learning, 50%, 30 s left").wait_for()
         assert await live.get_by_role("progressbar").get_attribute("value") == "0.5"
         await live.get_by_role("img", name="The loss, step by step").wait_for()
-        await live.get_by_text("Loss 0.25 at step 0, 0.25 at step 3. It need not fall.").wait_for()
+        await live.get_by_text("Loss 0.25 at step 0, 0.25 at step 3. It does not have to go down.").wait_for()
         drawn = await live.locator(".curve polyline").get_attribute("points")
         assert len(drawn.split()) == 4, "a point for each step"
         falls = """async () => (await import("/files/chart.js")).curve([[1, 2], [2, 1], [5, 0]])

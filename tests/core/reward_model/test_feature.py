@@ -185,6 +185,35 @@ async def test_a_training_goes_first_and_ends_the_child(tmp_path: Path) -> None:
         await one.finish_training()
 
 
+async def test_who_is_cancelled_while_the_child_ends_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for the child's own end: goodbot could not stop."""
+    ends, go = asyncio.Event(), asyncio.Event()
+
+    async def trained(*_: object, **__: object) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.set()
+            await go.wait()
+
+    async with bot(tmp_path, sections={}) as one:
+        await one.rated(8)
+        monkeypatch.setattr(reward_model.worker_process, "train", trained)
+        monkeypatch.setattr(reward_model, "_LOOK_SECONDS", 0.01)
+        predicting = asyncio.create_task(predict(one))
+        await asyncio.sleep(0)
+        monkeypatch.setattr(type(one.app.scheduler), "training", property(lambda _: True))
+        await ends.wait()
+        predicting.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await predicting
+        monkeypatch.undo()
+
+
 async def test_all_of_it_goes_when_anybody_is_forgotten_also_where_it_is_just_computed(
     tmp_path: Path,
 ) -> None:

@@ -342,3 +342,27 @@ async def pages(store: Store, most: int) -> None:
             pass
 
     await store._writer.alone(operation)
+
+
+async def test_what_is_deleted_is_wiped_once_nobody_reads_one_moment_any_more(tmp_path: Path) -> None:
+    """Else the log could not be emptied, and grew by the whole database with each try."""
+    path = tmp_path / "goodbot.db"
+    await filled(path)
+    store = await Store.open(path)
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def read(_: object) -> None:
+        begun.set()
+        await go.wait()
+
+    reading = asyncio.create_task(store.snapshot(read))
+    await begun.wait()
+    log = path.with_name("goodbot.db-wal")
+    before = log.stat().st_size
+    with pytest.raises(StoreError, match="still being read"):
+        await store.compact()
+    assert log.stat().st_size == before
+    go.set()
+    await reading
+    await store.compact()
+    await store.close()

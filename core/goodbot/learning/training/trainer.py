@@ -99,7 +99,7 @@ class Trainer:
                 await self._finish(self._ended(run))
             raise
         except Exception as error:
-            if not replay and (full := await self._attempts.full(run, error)):
+            if not replay and await self.underway() and (full := await self._attempts.full(run, error)):
                 await self._plugins.on_training_interrupted(run)
                 raise full from error
             verdict = failed(run, error)

@@ -20,7 +20,7 @@ from typing import Any
 
 from goodbot import ConnectorSpec, GoodbotError, hookimpl
 from goodbot.api import actions
-from goodbot.api.sentences import words
+from goodbot.api.sentences import sentence, words
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import trees
 from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
@@ -103,6 +103,8 @@ async def play(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[
     plugins.register(watcher, "demo")
     grants = {"demo": Grants(owners=(OWNER,))}
     async with App.open(config, plugins, demo_model=True, grants=grants) as app:
+        if full := app.scheduler.disk.missing():  # else it would be waited for without a word
+            raise GoodbotError(sentence(full.for_owners(here()), here()))
         chat = loopback.of(app.connectors.running)
         train, held_out = split(arguments.seed)
         exam = Random(arguments.seed).sample(held_out, arguments.questions)  # noqa: S311
