@@ -10,10 +10,10 @@ import json
 import os
 import pickle
 import resource
+import secrets
 import shutil
 import socket
 import struct
-import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from goodbot.api.server import BASE, AdapterFormat
 from goodbot.base import cage, spawn
 from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
+from goodbot.base.scratch import Scratch
 from goodbot.cli.doctor import model as doctor
 from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.inference.servers.llamacpp import LlamaCppServer
@@ -475,8 +476,10 @@ async def test_what_the_kernel_tells_a_child_it_may_still_read_once_memory_has_r
 
 async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:
     """Else one child found what another may read in clear, or led us elsewhere with a link."""
-    place = Path(places.SHARED_MEMORY, f"goodbot-test-{os.getpid()}")
-    with tempfile.TemporaryDirectory(prefix=places.CLEAR, dir=places.SHARED_MEMORY):
+    place = Path(places.SHARED_MEMORY, f"goodbot-test-{secrets.token_hex(8)}")
+    # Kept as the real one is: what no process keeps any goodbot of this machine takes away.
+    kept = Scratch(Path(places.SHARED_MEMORY), places.CLEAR)
+    try:
         process = await spawn.start(
             *spawn.python("-c", SHARED, str(place)),
             cage=spawn.Cage(reads=[tmp_path]),
@@ -484,6 +487,8 @@ async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_
             stderr=asyncio.subprocess.PIPE,
         )
         out, error = await process.communicate()
+    finally:
+        kept.remove()
     assert process.returncode == 0, error.decode()
     assert out.decode().split() == ["refused"] * 3
     assert not os.path.lexists(place)

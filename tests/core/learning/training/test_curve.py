@@ -60,7 +60,7 @@ def test_another_run_begins_another_curve() -> None:
         told(3, loss=float("nan")),
         told(3, loss=float("inf")),
         told(3, loss="low"),
-        told(3, step=None),
+        {**told(3), "step": None},
     ],
 )
 def test_what_tells_no_loss_of_a_step_changes_nothing(event: dict[str, Any]) -> None:
