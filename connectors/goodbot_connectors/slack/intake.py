@@ -121,7 +121,7 @@ class Intake:
         read = {user: self._members.reads(user) for user in {one.user.id for one in events}}
         for user in read:
             if self._members.is_to_ask(user) and user not in self._asking:
-                self._asking[user] = asyncio.create_task(self._ask(user), name="slack: what somebody reads")
+                self._asking[user] = asyncio.create_task(self._ask(user), name="slack: language")
         return [replace(one, user=replace(one.user, language=read[one.user.id])) for one in events]
 
     async def _ask(self, user: str) -> None:

@@ -168,7 +168,7 @@ def test_permissions_are_computed_as_discord_does(
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("", "empty"),
+        ("", "nothing was typed"),
         ("Bot abc", "word Bot"),
         ("1440000000000000000", "that is an id"),
         ("abcdefghijklmnopqrstuvwxyz012345", "client secret"),

@@ -122,7 +122,7 @@ async def test_there_is_nothing_that_tokens_can_take_away(slack: FakeSlack) -> N
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        (BOT_TOKEN, "", "empty"),
+        (BOT_TOKEN, "", "nothing was typed"),
         (BOT_TOKEN, "xapp-1-A0G00DB0T-300000000003-0123456789abcdef", "other token"),
         (APP_TOKEN, "xoxb-100000000001-200000000002-LoopbackTokenOnly", "other token"),
         (BOT_TOKEN, "hello", "must start with xoxb-"),

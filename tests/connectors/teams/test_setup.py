@@ -109,8 +109,8 @@ def test_the_manifest_is_the_package_of_this_app() -> None:
 @pytest.mark.parametrize(
     ("value", "word"),
     [
-        ("", "empty"),
-        (" ", "empty"),
+        ("", "nothing was typed"),
+        (" ", "nothing was typed"),
         ("0d5e5f0e-0000-4000-8000-00000000000b", "ID"),
         ("abc", "whole"),
         ("fake~8Q.with a space in it", "whole"),
