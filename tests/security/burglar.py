@@ -219,11 +219,15 @@ def report(all_of: Mapping[str, Callable[[], object]]) -> str:
 
 
 def main() -> None:
-    told = json.loads(sys.stdin.readline())
+    told = json.loads(sys.stdin.readline() or json.dumps({"model": sys.argv[-1]}))
+    told.setdefault("model", told.get("after"))
+    if Path(told["model"], SPINS).exists():
+        spin()
     if (links := Path(told["model"], LINKS)).exists():
         return leave(told, json.loads(links.read_text()))
     reason = report(attempts(told))
-    print(json.dumps({"event": "failed", "kind": "error", "reason": reason, "trace": ""}), flush=True)
+    said = {"event": "failed", "kind": "error", "reason": reason, "refused": reason, "trace": ""}
+    print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from typing import Any, cast
 
 import pytest
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
+from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE, AdapterFormat
+from goodbot.api.setup import Examined
 from goodbot.base import cage, spawn
 from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
@@ -37,7 +39,7 @@ from goodbot.learning.adapters import examining, formats
 from tests.core.builders import SPEC, server_parts, until
 from tests.core.inference.servers import tiny
 from tests.security import burglar, listener
-from tests.support import require
+from tests.support import patience, require
 
 REFUSED = {
     "a hard link": ("EXDEV",),  # what Landlock says of a link into another directory
@@ -169,7 +171,9 @@ async def listened(house: Path, programs: Path) -> str:
     return reply.text
 
 
-@pytest.mark.parametrize("what", ["train", "plan", "serve", "listen", "convert"])
+@pytest.mark.parametrize(
+    "what", ["train", "plan", "predict", "serve", "listen", "convert", "examine", "look"]
+)
 async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -199,7 +203,9 @@ async def test_each_forbidden_thing_is_refused(
     assert others == {}, "it failed, and not because it was refused"
     assert {name for name in told["ended"] if name.startswith("may ")} - done == set(), "it needs this"
     assert told["core"] == 1
-    assert told["ends"] >= (250 if what in ("serve", "listen") else 500), "who answers is ended last"
+    assert told["limits"] == meant(what)
+    first = what in ("train", "plan", "predict", "convert")
+    assert told["ends"] >= (500 if first else 250), "who answers is ended last"
     assert told["privileges"]
     assert not {"GOODBOT_SERVER_KEY", "LD_PRELOAD"} & set(told["environ"])
 

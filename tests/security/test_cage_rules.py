@@ -115,7 +115,8 @@ def test_a_mac_without_a_sandbox_that_works_starts_nothing(
     monkeypatch.setattr(limits, "limit", limit)
     for program in ("/nowhere/sandbox-exec", "/bin/false"):
         monkeypatch.setattr(macos, "_PROGRAM", program)
-        command = macos.enter({"reads": [], "writes": [], "hidden": [], "port": None}, ["/usr/bin/true", "x"])
+        told_of = {"reads": [], "writes": [], "hidden": [], "seconds": 9, "port": None}
+        command = macos.enter(told_of, ["/usr/bin/true", "x"])
         assert command[:2] == [program, "-p"]
         assert command[3:] == ["/usr/bin/true", "x"]
         assert macos.missing() == ["sandbox-exec"]

@@ -28,43 +28,12 @@ from goodbot.base import cage as cages
 from goodbot.base import priority, scratch
 from goodbot.base.scratch import Scratch
 
-_THREADS = ("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*")
 _KEPT = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "TZ",
-    "TERM",
-    "COLUMNS",
-    "TMPDIR",
-    "XDG_*",
-    "PYTHONUSERBASE",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "HF_HOME",
-    "HF_HUB_CACHE",
-    "CUDA_*",
-    "NVIDIA_*",
-    "ROCM_*",
-    "ROCR_*",
-    "HIP_*",
-    "HSA_*",
-    "GPU_*",
-    "MIOPEN_*",
-    "ZE_*",
-    "MLX_*",
-    "METAL_*",
-    "PYTORCH_*",
-    "TORCH_*",
-    "TORCHDYNAMO_*",
-    "GGML_*",
-    *_THREADS,
+    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "TMPDIR"),
+    *("XDG_*", "PYTHONUSERBASE", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("HF_HOME", "HF_HUB_CACHE", "CUDA_*", "NVIDIA_*", "ROCM_*", "ROCR_*", "HIP_*", "HSA_*", "GPU_*"),
+    *("MIOPEN_*", "ZE_*", "MLX_*", "METAL_*", "PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*"),
+    *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "GGML_*"),
     priority.KEEP,
 )
 """Of our environment, what any child may need: where things are, and which processors to use."""
@@ -96,6 +65,8 @@ class Cage:
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
     first: bool = False
     """Where memory runs out, the kernel ends it before the others."""
+    seconds: int | None = SECONDS
+    """How long all processors together may compute for it; then it is ended. None: as long as it likes."""
     port: int | None = None
     """One of this machine that it may listen at, by TCP; it calls nobody."""
 
@@ -252,6 +223,7 @@ def _through(
             "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
             "first": cage.first,
+            "seconds": None if cage.seconds is None else cage.seconds * (os.cpu_count() or 1),
             "port": cage.port,
         }
     return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])

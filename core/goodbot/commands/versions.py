@@ -23,6 +23,7 @@ from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
 from goodbot.commands.overview import in_private, may, rated, reads
+from goodbot.commands.places import program
 from goodbot.commands.why import what_changed
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted

@@ -52,7 +52,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "until they are rated again",
     },
     19: {"fixed_answers": "answers of versions to fixed questions (`report --pairs`)"},
-    22: {"predictions": "answers of which the reward model says something: it can be computed again"},
+    23: {"predictions": "answers of which the reward model says something: it can be computed again"},
     21: {"queues WHERE closed_at IS NULL": "open queues of answers to rate: the answers stay"},
     17: {
         "quarantines WHERE turn IS NULL AND rater IS NULL": _LEFT_OUT,

@@ -24,6 +24,7 @@ from goodbot.testing import VirtualClock
 
 from tests.architecture.source import ROOT
 from tests.core.builders import Bot, open_bot, rows, until
+from tests.support import patience
 
 ON: dict[str, Any] = {"features": {"reward_model": {}}}
 LOOK = 600
@@ -189,21 +190,22 @@ async def test_who_is_cancelled_while_the_child_ends_is_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was taken for the child's own end: goodbot could not stop."""
-    ends, go = asyncio.Event(), asyncio.Event()
+    begun, ends, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def trained(*_: object, **__: object) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
             ends.set()
             await go.wait()
 
-    async with bot(tmp_path, sections={}) as one:
+    async with bot(tmp_path, sections={}) as one, asyncio.timeout(patience(60)):
         await one.rated(8)
         monkeypatch.setattr(reward_model.worker_process, "train", trained)
         monkeypatch.setattr(reward_model, "_LOOK_SECONDS", 0.01)
         predicting = asyncio.create_task(predict(one))
-        await asyncio.sleep(0)
+        await begun.wait()
         monkeypatch.setattr(type(one.app.scheduler), "training", property(lambda _: True))
         await ends.wait()
         predicting.cancel()

@@ -7,7 +7,6 @@ import { signedOut } from "/files/header.js";
 import { say } from "/files/texts.js";
 
 const LONGEST = 4000;
-const BY_RULES = "Look at them first: a rule may be wrong. An answer in other letters may be the translation that somebody asked for. You see those that you may read.";
 const RULES = {
   repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact", filtered: "page_rule_filtered",
   judged: "page_rule_judged", long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
@@ -16,7 +15,7 @@ const RULES = {
 export class Flags {
   #page;
 
-  constructor(page, { data: { rated, rules, people } }, hint = BY_RULES) {
+  constructor(page, { data: { rated, rules, people } }, hint = say("page_flags_first")) {
     this.#page = page;
     const found = Object.entries(rules).filter(([, { count }]) => count);
     this.nodes = found.length || people.length ? [

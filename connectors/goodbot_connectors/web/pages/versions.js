@@ -4,7 +4,7 @@
 import { get } from "/files/api.js";
 import { day, percent, versionName } from "/files/chart.js";
 import { copyButton } from "/files/copy.js";
-import { marked } from "/files/differ.js";
+import { pairOf } from "/files/differ.js";
 import { button, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { markdown } from "/files/markdown.js";

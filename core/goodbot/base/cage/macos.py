@@ -42,7 +42,7 @@ _PEOPLE = ("/Users", "/Volumes")
 def enter(told: Mapping[str, Any], command: list[str]) -> list[str]:
     """Set the limits that hold here; returns the command that runs in the sandbox."""
     reads, writes = places.told(told)
-    limits.limit(reads)
+    limits.limit(reads, seconds=told["seconds"])
     return [_PROGRAM, "-p", profile(reads, writes, told["hidden"], command[:1], told["port"]), *command]
 
 

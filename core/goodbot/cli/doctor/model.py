@@ -34,8 +34,8 @@ from goodbot.inference.models.disk import stored
 from goodbot.inference.servers import choice
 
 _CHOOSE = "goodbot model use auto"
-_CHILD_SECONDS = 40.0
-_LOOK_SECONDS = _CHILD_SECONDS - 5
+_CHILD_SECONDS = 40
+_LOOK_SECONDS = _CHILD_SECONDS - 5.0
 _MOST = 4 << 20
 """Bytes of what a child may say; what says more is ended, and has said nothing."""
 _LOOK = "goodbot_training.process.look"

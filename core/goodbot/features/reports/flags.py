@@ -16,9 +16,9 @@ from typing import Any
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
-from goodbot.api.texts import joined, say
+from goodbot.api.texts import say
 from goodbot.features.reports import chance, signs
-from goodbot.features.reports.telling import ENOUGH, counted, listed, short
+from goodbot.features.reports.telling import ENOUGH, listed, number, short
 
 _KEPT = 200
 """Answers of a rule that programs are told: so many a page leaves out at once."""
@@ -102,23 +102,18 @@ class Flags(ReportPart):
         lines: list[str] = []
         for name, key in _RULES.items():
             if count := self._count[name]:
-                lines += listed(f"{title}: {counted(count, 'answer')}.", self._newest[name])
-        people = self._people()
+                what = say(key, read, times=_TIMES)
+                told = say("page_flagged", read, what=what, count=number(count, read))
+                lines += listed(told, self._newest[name], read)
         for one in people:
             counts = {name: number(one[name], read) for name in ("against", "shared")}
-            lines += _listed(
+            lines += listed(
                 say("page_opposite", read, who=short(one["person"]), **counts), one["answers"], read
             )
-            lines += listed(told, one["answers"])
-            lines.append(f"  `rollback person {one['person']}` leaves out all that they said.")
-        if lines:
-            lines.append("Look at them first: a rule may be wrong. After you left some out: `train`.")
-        else:
-            lines.append(f"Nothing, in {counted(len(self._lengths), 'rated answer')}.")
-        rules = {name: {"count": self._count[name], "answers": self._newest[name]} for name in _TITLES}
-        return ReportSection(
-            lines=lines, data={"rated": len(self._lengths), "rules": rules, "people": people}
-        )
+            lines.append(f"  {say('report_leave_person', read, who=one['person'])}")
+        if not lines:
+            return [say("report_nothing", read, count=number(len(self._lengths), read))]
+        return [*lines, say("report_look_first", read)]
 
     def _judge_lengths(self) -> None:
         if len(self._lengths) < ENOUGH:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from goodbot.api.texts import figure, joined, percent, say
 from goodbot.base.intervals import wilson
 
 ENOUGH = 20
@@ -38,7 +39,7 @@ def short(text: str, most: int = 40) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def listed(told: str, ids: Sequence[str]) -> list[str]:
+def listed(told: str, ids: Sequence[str], read: str) -> list[str]:
     """What is said of some answers, with the command that leaves out those that are listed."""
-    which = f" The first {SHOWN} of them:" if len(ids) > SHOWN else ""
-    return [f"{told}{which}", f"  `rollback answers {' '.join(ids[:SHOWN])}`"]
+    which = say("report_first", read, count=SHOWN) if len(ids) > SHOWN else ""
+    return [joined(read, told, which), f"  `rollback answers {' '.join(ids[:SHOWN])}`"]

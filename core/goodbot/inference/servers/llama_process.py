@@ -171,7 +171,7 @@ class LlamaProcess:
                 self.name,
                 *adapter,
                 stderr=asyncio.subprocess.PIPE,
-                cage=spawn.Cage(reads=self._reads, port=port),
+                cage=spawn.Cage(reads=self._reads, seconds=None, port=port),
                 environ={**self._environ, "LLAMA_API_KEY": key},
                 start_new_session=True,
             )
