@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import rings
 from tests.cli.program import Bot, need_backend
+from tests.rings import Ring
 
 
 @pytest.fixture
@@ -28,3 +30,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
     bot.start()
     yield bot
     bot.stop()
+
+
+@pytest.fixture
+def ring() -> Iterator[Ring]:
+    """A keyring in memory, in the place of this machine's."""
+    with rings.used() as made:
+        yield made

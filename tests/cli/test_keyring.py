@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,18 +16,11 @@ from goodbot.store import Store
 from keyring.backends import null
 from keyring.errors import KeyringLocked
 
-from tests import rings
 from tests.core.store.golden import state_of_0_1_0
 from tests.encryption import content, forgotten_keys, holding, is_sqlite, need_libraries
 from tests.rings import Ring
 
 CURE = 'set [encryption] key = "file:PATH" with the copy that you have saved'
-
-
-@pytest.fixture
-def ring() -> Iterator[Ring]:
-    with rings.used() as made:
-        yield made
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from goodbot.api import progress as told
-from goodbot.api.progress import bar, progress_line
+from goodbot.api.progress import PHASES, bar, phase, progress_line
 
 STEP = {
     "phase": "train",
@@ -46,6 +46,14 @@ def test_where_there_is_little_room_the_rest_goes_first(columns: int) -> None:
     assert ("61 s left" in line) == (columns >= 40)
     assert ("94% of tokens, 88% of answers fit" in line) == (columns >= 79), "a usual terminal"
     assert not line.endswith(("of", "tokens,", "loss"))
+
+
+@pytest.mark.parametrize("said", PHASES)
+def test_each_phase_of_a_round_has_words_of_its_own(said: str) -> None:
+    """That of the notes was told by the protocol's own word, in every language."""
+    told = {phase({"phase": said}, language) for language in ("en", "de", "ja")}
+    assert len(told) == 3
+    assert said not in told
 
 
 def test_before_anything_is_known_the_phase_is_told() -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from goodbot.config.lock import HomeLock
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.models import fetched
 
-from tests import rings
 from tests.cli.program import Bot, need_backend
 from tests.cli.terminal import Person
 from tests.core.cli.service.manager import FakeManager
@@ -35,12 +33,6 @@ from tests.support import patience, require
 TOKEN = "GOODBOT_TELEGRAM_TOKEN"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "f" * 40
-
-
-@pytest.fixture
-def ring() -> Iterator[Ring]:
-    with rings.used() as made:
-        yield made
 
 
 @pytest.fixture

@@ -52,13 +52,18 @@ async def test_b1_a_reaction_comes_goes_and_comes_again_while_the_clock_stands(t
             assert [*labels.values()] == expected
 
 
-async def test_b1_what_was_found_and_not_stored_is_found_again_but_not_for_ever(tmp_path: Path) -> None:
-    """The disk was full, or it was not known yet who is in a group."""
+def liked() -> Reconciler:
+    """Of a platform where an owner's 👍 stands at each answer."""
 
     async def ask(_: MessageRef) -> Standing:
         return {("owner", "reaction:👍")}
 
-    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    return Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+
+
+async def test_b1_what_was_found_and_not_stored_is_found_again_but_not_for_ever(tmp_path: Path) -> None:
+    """The disk was full, or it was not known yet who is in a group."""
+    seen = liked()
     async with open_bot(tmp_path) as bot:
         await add_turn(bot.store, "t")
         seen.again()
@@ -89,10 +94,7 @@ async def test_s6_the_reaction_of_who_was_forgotten_is_not_taken_for_a_missed_on
 
 
 async def test_s6_no_message_of_an_answer_that_is_gone_is_remembered(tmp_path: Path) -> None:
-    async def ask(_: MessageRef) -> Standing:
-        return {("owner", "reaction:👍")}
-
-    seen = Reconciler(ask=ask, value=lambda _: 1.0, now_ms=lambda: 1_800_000_000_000)
+    seen = liked()
     async with open_bot(tmp_path) as bot:
         await add_turn(bot.store, "t")
         seen.again()

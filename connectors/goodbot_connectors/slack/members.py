@@ -97,8 +97,9 @@ class Members:
                 except FloodError as error:  # whose colleague somebody is may still be asked
                     self._languages_from = now + max(error.retry_after, _REFUSED)
                 except RefusedError as error:
-                    self._languages_from = now + (_READS if error.code == "missing_scope" else 0.0)
-                    self._say(error)
+                    if error.code == "missing_scope":  # then neither is told of anybody
+                        self._languages_from = now + _READS
+                        self._say(error)
                 except ConnectorError as error:
                     logger.debug("slack: what somebody reads is not known: %s", error)
             return self.reads(user)

@@ -25,7 +25,7 @@ _LEAST = 6
 """Columns of the shortest bar, with a space on either side."""
 _LONGEST = 40
 """Characters of a word that is none of ours."""
-PHASES = ("load", "rollouts", "train", "gate")
+PHASES = ("load", "rollouts", "train", "gate", "notes")
 
 
 def phase(progress: Mapping[str, Any], language: str = "") -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from goodbot.api.backend import BackendSpec
+from goodbot.api.progress import PHASES
 from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
@@ -41,8 +42,8 @@ _LAST_LINES = 200
 """Of its stderr: the traceback of an error deep in a framework."""
 REASON, _TRACE = 500, 20_000
 """Characters of a child's reasons and of its last words that are kept: code of a model may speak in it."""
-_PHASES = ("load", "rollouts", "train", "gate", "notes", "write")
-"""The words of the protocol for what is being done: people are told them."""
+_PHASES = (*PHASES, "write")
+"""The words of the protocol for what is being done: people are told them, but of a conversion its bytes."""
 _MOST = 1 << 53
 """No count is more; a larger number would end whoever computes with it."""
 _PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}

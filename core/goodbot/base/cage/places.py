@@ -132,7 +132,12 @@ def system(hidden: Sequence[str], command: Sequence[str]) -> Iterator[tuple[str,
             yield from ((path, True) for path in files)
             if not any(_within(path, place) for path in private):
                 yield place, False  # some libraries are looked for by the list
-    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():  # of the machine, but of no process
+    yield from _machine()
+
+
+def _machine() -> Iterator[tuple[str, bool]]:
+    """What the kernel tells of the machine, and of no process."""
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
         there = not entry.name.isdigit() and not entry.is_symlink() and entry.name not in _OF_OTHERS
         if there and entry.stat().st_mode & stat.S_IROTH:  # not what only root may read, where we are root
             yield entry.path, True
