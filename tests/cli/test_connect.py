@@ -78,7 +78,7 @@ def test_who_has_no_bot_yet_is_asked_for_the_rest_too(home: Path, far: Far[FakeS
     with Screen("connect", "slack", *flags, "--start", "no", home=home) as ada:
         ada.sees("Step 1 of 7")
         ada.answer("Bot token (xoxb-…) (not", "")
-        ada.sees("It is empty")
+        ada.sees("Nothing was typed")
         ada.answer("Bot token (xoxb-…) (not", far.there.app.bot_token)
         ada.answer("App-level token", far.there.app.app_token)
         ada.answer("keep it?")

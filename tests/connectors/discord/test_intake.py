@@ -130,7 +130,7 @@ async def test_while_the_disk_fails_only_so_much_is_held_and_discord_keeps_the_r
     [session] = discord.sessions.all
     await discord.until(lambda: session.socket is None)
     assert connector._intake.room.held == 20
-    assert "nothing can be stored" in host.troubles[-1]
+    await discord.until(lambda: host.troubles[-1:] and "nothing can be stored" in host.troubles[-1])
     await peer.say("30")
     host.refuse(1)
     host.release()
