@@ -22,6 +22,10 @@ from tests.network import APART
 from tests.node.install import node
 from tests.support import require, require_program
 
+ALONE = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""A session of its own loads only the plugins that it names: each that is installed takes a second."""
+TWO_WORKERS = ("-p", "xdist.plugin", "-n", "2")
+
 
 def run(command: list[str], *, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -185,8 +189,8 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
         "def test_leaves(leaves): pass\n"
     )
     words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v"]
-    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", "-n", "2"]
-    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_PASSED": "passed"}
+    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", *TWO_WORKERS]
+    more = {**ALONE, "GOODBOT_TESTS_PASSED": "passed"}
     first = run([*words, *flags], cwd=tmp_path, **more)
     assert "1 failed, 2 passed, 1 skipped, 1 error" in first.stdout
     assert (tmp_path / "passed").read_text() == "test_it.py::test_passes\n"
@@ -214,8 +218,8 @@ def test_the_end_names_what_was_unsteady_and_is_red_for_more_than_a_few(
 ) -> None:
     (tmp_path / "test_it.py").write_text(FAILING)
     words = [sys.executable, "-m", "pytest", "-p", "tests.unsteady", "test_it.py"]
-    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", "-n", "2"]
-    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_FAILED": "failed"}
+    flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", *TWO_WORKERS]
+    more = {**ALONE, "GOODBOT_TESTS_FAILED": "failed"}
     for times in (fails, 0):  # it is red, and alone it is not
         run([*words, *flags], cwd=tmp_path, FAILS=str(times), **more)
     [*_, last] = (ROOT / ".ci/run").read_text().splitlines()
@@ -244,7 +248,7 @@ def test_a_test_counts_once_with_its_first_failure_and_so_do_what_it_leaves_and_
         "--continue-on-collection-errors",
     ]
     flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
-    more = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "GOODBOT_TESTS_FAILED": "failed", "FAILS": "0"}
+    more = {**ALONE, "GOODBOT_TESTS_FAILED": "failed", "FAILS": "0"}
     for _ in range(2):
         run([*words, *flags], cwd=tmp_path, **more)
     said, fine = unsteady.told(tmp_path / "failed")

@@ -111,8 +111,9 @@ def names(line: str) -> set[str]:
 
 def needed(key: str, language: str) -> set[str]:
     text = catalogue(language)[key]
-    found = {name for line_key, line in lines(language) if line_key == key for name in names(line)}
-    return found if isinstance(text, str) else found | {text[BY]}
+    if isinstance(text, str):
+        return names(text)
+    return {text[BY]}.union(*(names(line) for category, line in text.items() if category != BY))
 
 
 def shown(key: str, language: str, number: int) -> str:
