@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import socket
 from pathlib import Path
 
 import pytest
 from goodbot.cli import main
+from goodbot.cli.doctor.preparation import prepare
 from goodbot.commands.compare import named_versions
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +59,30 @@ def test_an_account_without_a_home_is_told_what_to_do(
     said = capsys.readouterr().err
     assert "this account has no home directory" in said
     assert "GOODBOT_HOME" in said
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel refuses us in a directory of another user; root may enter all of them."""
+
+    class Refusing(socket.socket):
+        def connect(self, address: object, /) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "socket", Refusing)
+
+
+def test_i4_status_in_a_directory_of_another_user(
+    refusing: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--home", str(tmp_path), "status"]) == 1
+    assert f"the state directory {tmp_path} belongs to another user" in capsys.readouterr().err
+
+
+def test_i4_doctor_says_nothing_of_a_daemon_there(refusing: None, tmp_path: Path) -> None:
+    seen, wrong = prepare(tmp_path, None, demo_model=False)
+    assert seen.daemon is None
+    assert [check for check in wrong if check.part == "daemon"] == []
 
 
 @pytest.mark.parametrize(

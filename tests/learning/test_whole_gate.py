@@ -37,3 +37,7 @@ def test_the_page_has_every_round_and_the_docs_quote_its_count() -> None:
     assert f"**{whole} of {len(wanted())} go live whole" in page
     training = " ".join((ROOT / "docs/training.md").read_text(encoding="utf-8").split())
     assert f"{whole} of {len(wanted())}](../tests/learning/results/whole_gate.md)" in training
+    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    half = sum(int(row[4]) for row in rows)
+    assert f"{whole} passed all its rules and went live whole, {half} more at half strength" in results
+    assert f"Of {len(wanted())} first rounds" in results

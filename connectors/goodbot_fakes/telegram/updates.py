@@ -137,6 +137,7 @@ class UpdateQueue:
             self._terminated.add(self._reader)
             self._wake()
         self._reader = task
+        self._wake()
         try:
             if offset < 0:
                 pending = self.pending
@@ -163,6 +164,11 @@ class UpdateQueue:
         """Somebody has been given this one."""
         self.handed_out = max(self.handed_out, update_id)
         self._wake()
+
+    @property
+    def polled(self) -> bool:
+        """Whether somebody asks for updates just now."""
+        return self._reader is not None
 
     async def delivered(self) -> None:
         """Wait until the newest update has been given to the bot."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.texts.terminal import told_here
-from goodbot.base.errors import GoodbotError
+from goodbot.base.errors import GoodbotError, StoreError
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -45,6 +45,7 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
 
     Raises:
         RemoteError: The command failed there.
+        StoreError: The home is another user's.
         GoodbotError: The daemon ended, or does not answer.
     """
     request = json.dumps({"command": command, "args": args, "language": told_here()}) + "\n"
@@ -54,6 +55,8 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
             connection.connect(str(socket_path(home, CONTROL_SOCKET)))
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             return None
+        except PermissionError as error:
+            raise StoreError(f"the state directory {home} belongs to another user") from error
         try:
             connection.sendall(request.encode())
             for line in _lines(connection):

@@ -88,11 +88,11 @@ class TerminalPeer:
         raise NotImplementedError("words go to the control socket, as commands")
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(patience(0.05))
         return [*self._posts, *([Post(id="", text=self._streamed)] if self._streamed else [])]
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(patience(0.05))
         return list(self._receipts) if user == "ada" else []
 
     async def unacknowledged(self) -> int:
@@ -133,7 +133,7 @@ class TerminalPeer:
             case {"taken": id_}:
                 self._untaken.pop(id_, None)
             case {"refused": _, "id": id_} if id_ in self._untaken:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(patience(0.05))
                 self._write(self._untaken[id_])
             case {"text": text}:
                 self._streamed += text

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +115,10 @@ async def test_everything_has_a_name_and_enough_contrast(chromium: Any, bot: Scr
         answer = await ada.ask("hello **bold** `code`")
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Tone").wait_for()
-        for path in ("", "/rate", "/login"):
+        for path, drawn in (("", "article.bot"), ("/rate", ".card"), ("/login", "#sign-in")):
             if path:
                 await ada.page.goto(bot.address + path)
-                await ada.page.locator("main").wait_for()
-                await asyncio.sleep(0.3)
+            await ada.page.locator(drawn).wait_for()
             assert await unnamed(ada) == []
             assert await ada.page.get_by_role("main").count() == 1
             assert await ada.page.get_by_role("heading", level=1).count() == 1

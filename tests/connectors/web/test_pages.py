@@ -296,7 +296,7 @@ async def test_stop_ends_an_answer_and_keeps_what_was_written(ada: Person, bot: 
     await ada.page.keyboard.press("Enter")
     await ada.sees("You said: one")
     await ada.page.get_by_role("button", name="Stop the answer").click()
-    await asyncio.sleep(0.1)
+    await until(lambda: bot.connector.stopped)
     bot.go_on.set()
     await ada.sees("Stopped.")
     article = ada.page.locator("article.bot")

@@ -19,7 +19,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Check, Examined, fail
 from goodbot.api.texts.terminal import phrase
 from goodbot.base.deadline import within
-from goodbot.base.errors import ConfigError, GoodbotError
+from goodbot.base.errors import ConfigError, GoodbotError, StoreError
 from goodbot.cli.doctor.checks import failed
 from goodbot.config.layout import DATABASE
 from goodbot.config.secrets import SecretStore
@@ -46,6 +46,8 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
         wrong.append(failed("config", error, phrase("doc_plugin_fix")))
     try:
         daemon = within(_SECONDS, lambda: _status(home))
+    except StoreError:  # another user's: the line of permissions says so
+        daemon = None
     except (GoodbotError, OSError) as error:  # a TimeoutError is an OSError
         daemon = None
         slow = isinstance(error, TimeoutError)
