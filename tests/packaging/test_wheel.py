@@ -112,7 +112,8 @@ def test_it_holds_every_module_and_what_they_read(names: set[str]) -> None:
 def test_it_is_typed_and_licensed(names: set[str], told: Message) -> None:
     assert {f"{package}/py.typed" for package in WHEEL} <= names, "a checker reads no types"
     assert any(re.fullmatch(r"goodbot-[^/]+\.dist-info/licenses/LICENSE", name) for name in names)
-    assert told["License-Expression"] == "Apache-2.0"
+    assert told["License-Expression"] == "Apache-2.0 AND BSD-3-Clause", "ours, and what the pages load"
+    assert any(name.endswith("/vendored/LICENSE.highlight") and "/licenses/" in name for name in names)
 
 
 def test_its_metadata_name_the_extras(told: Message) -> None:

@@ -39,6 +39,8 @@ _PAGES = {
     "/manifest.webmanifest": "manifest.webmanifest",
 }
 _FILES = "/files/"
+_VENDORED = "vendored/"
+"""What others wrote: scripts that no page loads by itself, with their licences beside them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +59,11 @@ class Site:
         folder = resources.files("goodbot_connectors.web") / "pages"
         self._files = {
             one.name: _file(one.name, one.read_bytes()) for one in folder.iterdir() if one.is_file()
+        }
+        self._files |= {
+            f"{_VENDORED}{one.name}": _file(one.name, one.read_bytes())
+            for one in (folder / "vendored").iterdir()
+            if one.name.endswith(".js")
         }
         self._files["worker.js"] = _worker(self._files)
         self._filled: dict[tuple[str, str], StaticFile] = {}
@@ -93,7 +100,8 @@ class Site:
 
     def _scripts(self, page: str) -> str:
         """All scripts that a page loads, and those that they load."""
-        names, scripts = [page], [name for name in self._files if name.endswith(".js")]
+        ours = [name for name in self._files if not name.startswith(_VENDORED)]
+        names, scripts = [page], [name for name in ours if name.endswith(".js")]
         for name in names:
             text = self._text(name)
             names += [one for one in scripts if f'"{_FILES}{one}"' in text and one not in names]

@@ -357,7 +357,9 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.page.get_by_role("button", name="More pages").click()
         assert await violations(ada, axe) == [], "the menu of pages"
         await ada.page.keyboard.press("Escape")
-        answer = await ada.ask("hello **bold** `code`\n\n| a | b |\n|---|---|\n| c | d |")
+        code = '```python\n@half\ndef half(x):  # of it\n    return "a" + str(x / 2)\n```'
+        answer = await ada.ask(f"hello **bold** `code`\n\n| a | b |\n|---|---|\n| c | d |\n\n{code}")
+        await answer.locator(".c-number").wait_for()
         await answer.get_by_role("button", name="Bad").click()
         await answer.get_by_role("button", name="Tone").wait_for()
         assert await violations(ada, axe) == [], "an answer that was bad"

@@ -2,6 +2,7 @@
 // One answer of the inbox: where it was asked, the question, the answer, what can be said of it.
 
 import { button, el, when } from "/files/dom.js";
+import { colour } from "/files/highlight.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
 import { say } from "/files/texts.js";
@@ -17,7 +18,7 @@ export function card(answer, act) {
     el("p", { class: "meta" }, el("span", { class: "badge" }, place),
       el("span", {}, when(answer.at)), el("span", {}, version)),
     el("div", { class: "asked" }, el("h2", { class: "label" }, say("page_question")), el("div", { class: "words plain" }, answer.question)),
-    el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), el("div", { class: "words" }, markdown(answer.answer))),
+    el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), colour(el("div", { class: "words" }, markdown(answer.answer)))),
     bar.element);
   return { element, bar, summary: say("page_both", { question: answer.question, answer: answer.answer }) };
 }

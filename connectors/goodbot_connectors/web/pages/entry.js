@@ -3,6 +3,7 @@
 
 import { copyButton } from "/files/copy.js";
 import { announce, button, el, latecomer, when } from "/files/dom.js";
+import { colour } from "/files/highlight.js";
 import { markdown } from "/files/markdown.js";
 import { RatingBar } from "/files/rating.js";
 import { say } from "/files/texts.js";
@@ -47,6 +48,7 @@ export class EntryView {
     this.element.classList.toggle("failed", entry.state === "failed");
     this.element.setAttribute("aria-busy", String(writing));
     if (this.entry.text !== before.text || !this.#drawn) this.#draw();
+    else if (!writing) colour(this.words);
     this.note.textContent = entry.note;
     this.note.hidden = !entry.note;
     if (before.state === "writing" && !writing) announce(`goodbot: ${this.entry.text} ${entry.note}`);
@@ -55,7 +57,7 @@ export class EntryView {
 
   grow(text) {
     this.entry = this.#unlabelled({ ...this.entry, text: this.entry.text + text });
-    if (this.#drawn) requestAnimationFrame(() => this.#draw());
+    if (this.#drawn) requestAnimationFrame(() => this.#drawn || this.#draw()); // the end may have come before
     this.#drawn = false;
   }
 
@@ -68,6 +70,7 @@ export class EntryView {
   #draw() {
     if (this.entry.by === "you") this.words.textContent = this.entry.text;
     else this.words.replaceChildren(markdown(this.entry.text));
+    if (this.entry.state !== "writing") colour(this.words); // not anew with each word that comes
     this.#drawn = true;
   }
 

@@ -121,7 +121,7 @@ function code(text, language) {
   const head = el("div", { class: "code-head" }, el("span", {}, language || say("page_code_of")),
     copyButton(() => text, { class: "quiet small" }));
   // Scrolls on its own, so it must be reached by the keyboard.
-  node.append(head, el("pre", { tabindex: "0", role: "region", "aria-label": say("page_code") }, el("code", {}, text)));
+  node.append(head, el("pre", { tabindex: "0", role: "region", "aria-label": say("page_code") }, el("code", { "data-language": language || null }, text)));
   return node;
 }
 

@@ -7,6 +7,7 @@ import { versionName } from "/files/chart.js";
 import { button, el, find, when } from "/files/dom.js";
 import { signedOut } from "/files/header.js";
 import { heat } from "/files/heat.js";
+import { colour } from "/files/highlight.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
 import { Queues } from "/files/queues.js";
@@ -171,7 +172,7 @@ class Ratings extends Page {
       one.place && say("page_asked_in", { place: spot }), one.kind);
     return el("div", { class: "opened" },
       el("div", { class: "asked" }, el("h2", { class: "label" }, say("page_question")), el("div", { class: "words plain" }, one.question)),
-      el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), el("div", { class: "words" }, markdown(one.answer))),
+      el("div", { class: "answered" }, el("h2", { class: "label" }, say("page_answer")), colour(el("div", { class: "words" }, markdown(one.answer)))),
       el("p", { class: "count" }, place),
       el("ul", { class: "said" },
         ...one.ratings.map((said) => el("li", {}, ratedBy(said))),
