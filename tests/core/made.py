@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, OrderKey, RatingEvent, RatingKind, UserRef
@@ -46,8 +47,14 @@ async def add_turn(store: Store, id_: str, **fields: Any) -> Turn:
     return made
 
 
-async def copied(store: Store, like: str, first: int, last: int, **columns: str) -> None:
-    """So many more rated answers like that turn; of `columns` the SQL that they have instead."""
+async def copied(
+    store: Store, like: str, first: int, last: int, *, said: Mapping[str, str] | None = None, **columns: str
+) -> None:
+    """So many more rated answers like that turn; of `columns` the SQL that they have instead.
+
+    So `said` of their ratings.
+    """
+    rating = {**(said or {})}
 
     async def copy(db: Any, table: str, **values: str) -> None:
         known = [str(row[1]) for row in await fetch(db, f"PRAGMA table_info({table})")]
@@ -62,9 +69,9 @@ async def copied(store: Store, like: str, first: int, last: int, **columns: str)
 
     async def operation(db: Any) -> None:
         await copy(db, "turns", seq="", id="'w' || i", **columns)
-        await copy(db, "events", seq="", turn="'w' || i", event_id="event_id || i")
+        await copy(db, "events", **rating, seq="", turn="'w' || i", event_id="event_id || i")
         seq = "(SELECT seq FROM events WHERE turn = 'w' || i)"
-        await copy(db, "labels", turn="'w' || i", event_id="event_id || i", event_seq=seq)
+        await copy(db, "labels", **rating, turn="'w' || i", event_id="event_id || i", event_seq=seq)
 
     await store.write(operation)
 

@@ -146,10 +146,10 @@ async def tap(somebody: Person, name: str) -> None:
     await somebody.page.locator(_named(name)).locator("visible=true").first.tap()
 
 
-async def focus(somebody: Person, selector: str) -> None:
+async def focus(somebody: Person, selector: str, most: int = 80) -> None:
     """Go there with the Tab key alone."""
     await somebody.page.locator(selector).first.wait_for()
-    for _ in range(80):
+    for _ in range(most):
         if await somebody.page.evaluate("(there) => document.activeElement.matches(there)", selector):
             return
         await somebody.page.keyboard.press("Tab")
