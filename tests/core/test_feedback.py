@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from goodbot.api.events import Outcome
+from goodbot.api.events import OrderKey, Outcome, RatingKind
 from goodbot.daemon.loopback import Answer
 from goodbot.store import feedback, rollback_window, turns
 from goodbot.store.feedback import Remark
 
-from tests.core.builders import Bot, open_bot, rows
+from tests.core.builders import Bot, add_turn, open_bot, rate, retract, rows
 from tests.core.exporting.made import records
 
 
@@ -51,6 +52,20 @@ async def test_undo_takes_them_back_too(tmp_path: Path) -> None:
         await bot.react(answer, "👎")
         await bot.command("undo")
         assert await remarks(bot, answer) == []
+
+
+@pytest.mark.parametrize("kind", [RatingKind.COMMENT, RatingKind.BETTER])
+async def test_b1_f2_words_from_before_an_undo_are_not_told_as_kept(tmp_path: Path, kind: RatingKind) -> None:
+    """The platform brought them after it: they were told as kept, and stood nowhere."""
+    async with open_bot(tmp_path) as bot:
+        await add_turn(bot.store, "t")
+        words = rate("late", 50, None, kind=kind, source="loopback", text="It is 4 km.")
+        [_, late, later] = await bot.chat.host.submit(
+            [retract("undo", 100), words, replace(words, event_id="later", order=OrderKey(150))]
+        )
+        assert late.text.startswith("That does not count: it was taken back")
+        assert "is kept. " in later.text
+        assert len(await bot.store.read(lambda db: feedback.remarks(db, ["t"]))) == 1
 
 
 async def test_a_reset_leaves_them_out(tmp_path: Path) -> None:

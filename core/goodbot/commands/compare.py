@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
-from goodbot.api.events import ChannelKind, RatingEvent, RatingKind
+from goodbot.api.events import ChannelKind, OrderKey, RatingEvent, RatingKind
 from goodbot.api.sentences import version
 from goodbot.api.texts import joined, say
 from goodbot.api.turns import CHOICE
@@ -181,7 +182,9 @@ async def _taken_back(call: Call) -> Result:
 def _rating(
     call: Call, turn: str, kind: RatingKind, value: float | None = None, source: str = CHOICE
 ) -> RatingEvent:
-    return call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=source, value=value)
+    """By our clock: a choice counts in the order in which it came, whatever the platform's clock shows."""
+    made = call.rating(turn, kind, event_id=f"{call.event.event_id} {turn}", source=source, value=value)
+    return replace(made, order=OrderKey(int(call.services.clock.now() * 1000), ours=True))
 
 
 def named_versions(first: str, second: str) -> tuple[int, int] | None:

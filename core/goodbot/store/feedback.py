@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.api.events import RatingKind
+from goodbot.api.events import RatingEvent, RatingKind
 from goodbot.store import codec, rollback_window
-from goodbot.store.query import fetch
+from goodbot.store.query import fetch, value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,3 +42,13 @@ async def remarks(db: aiosqlite.Connection, turns: Sequence[str], *, left_out: b
         Remark(turn=turn, kind=RatingKind(kind), rater=rater, text=text, at=at, counts=bool(counts))
         for turn, kind, rater, text, at, counts in rows
     ]
+
+
+async def stands(db: aiosqlite.Connection, event: RatingEvent) -> bool:
+    """Whether words that were just stored stand: by a platform's clock they may be older than an undo."""
+    user = event.user
+    query = (
+        f"SELECT {rollback_window.STANDS} FROM events e"  # noqa: S608
+        " WHERE (e.connector, e.account, e.event_id) = (?, ?, ?)"
+    )
+    return bool(await value(db, query, (user.connector, user.account, event.event_id)))

@@ -18,7 +18,7 @@ from goodbot.api.texts import say
 from goodbot.conversation.notifications.counter import progress
 from goodbot.conversation.notifications.due import Due, dues
 from goodbot.learning.training.round_size import RoundSize
-from goodbot.store import Store, ledger, news, settings
+from goodbot.store import Store, feedback, ledger, news, settings
 from goodbot.store.ledger import LabelChange
 
 _OPEN = 1000
@@ -74,6 +74,9 @@ class RoundCounter:
             stands = (await ledger.labels(db, turn)).get(level.rater)
             if not _done(event, change, stands):
                 return Effect((_other(stands), counted))
+            typed = event.kind in (RatingKind.COMMENT, RatingKind.BETTER)
+            if typed and not await feedback.stands(db, event):
+                return Effect((because("not_counted"), counted))
         uncounted = because("undone") if undone else _uncounted(event, level, person)
         said = (_said(event), counted, *([uncounted] if uncounted else []))
         if event.kind is not RatingKind.RATE:

@@ -8,13 +8,15 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+from goodbot.api.server import Generated
 from goodbot.base.clock import SystemClock
+from goodbot.base.sampling import UNFILTERED
 from goodbot.config import ServingConfig
 from goodbot.daemon.loopback import Answer
-from goodbot.store import comparisons
+from goodbot.store import comparisons, turns
 from goodbot.store.comparisons import Comparison, Tally
 
-from tests.core.builders import Bot, open_bot, rows, until
+from tests.core.builders import Bot, open_bot, rows, turn, until
 
 DAY = 86400.0
 
@@ -67,6 +69,33 @@ def outcomes(bot: Bot) -> list[tuple[str, str]]:
 async def asked(bot: Bot, count: int = 1) -> list[Answer]:
     await until(lambda: len(questions(bot)) >= count)
     return questions(bot)
+
+
+async def asked_untrained(bot: Bot, pairs: int = 12) -> None:
+    """A blind question of so many pairs, of no round: while most of them are open, it comes to nothing."""
+    pool, now = bot.app.ab_test.pool, bot.app.clock.now()
+
+    async def operation(db: Any) -> None:
+        await comparisons.open_(db, pool, run=0, old=0, new=0, held=False, now=now)
+        found = await comparisons.current(db, pool)
+        assert found is not None
+        await comparisons.ask(db, found.id, now)
+        for number in range(pairs):
+            asked = turn(f"asked-{number}")
+            await turns.insert(db, asked, trainable=True)
+            await comparisons.add(
+                db,
+                found.id,
+                "loopback:owner",
+                asked,
+                old=Generated(text="Old.", version=0, finish="stop"),
+                new=Generated(text="New.", version=0, finish="stop"),
+                temperature=1.0,
+                filters=UNFILTERED,
+                seed=number,
+            )
+
+    await bot.store.write(operation)
 
 
 def letter(text: str, version: int) -> str:

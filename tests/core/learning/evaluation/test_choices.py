@@ -3,19 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.events import OrderKey
 from goodbot.config import Grants
+from goodbot.learning.evaluation import blind
 from goodbot.store import acceptance, training_pool
+from goodbot.store.comparisons import Pair
 
-from tests.core.builders import Bot, check, rows
+from tests.core.builders import Bot, check, open_bot, rows
 from tests.core.exporting.made import records
-from tests.core.learning.evaluation.asking import Later, asked, open_asking, prefer
+from tests.core.learning.evaluation.asking import Later, asked, asked_untrained, open_asking, prefer
 from tests.core.learning.evaluation.test_kept import compared
 from tests.core.learning.training.test_words import items_of
 from tests.security.test_linking import link
+
+
+async def pairs(bot: Bot) -> Sequence[Pair]:
+    """What the owner is asked."""
+    question = await bot.app.ab_test.current()
+    assert question is not None
+    return await bot.app.ab_test.pairs(question, "loopback:owner")
 
 
 async def items(bot: Bot, run: int = 2) -> dict[str, tuple[float, float]]:
@@ -139,6 +151,24 @@ async def test_b1_the_last_choice_is_taken_back_though_our_clock_was_set_back(tm
         again = await bot.command("compare", "undo")
         assert again.startswith("Your last choice is taken back.\n\nWhich is better? (2 of 5)")
         assert await rows(bot.store, "SELECT id, choice FROM pairs WHERE choice <> ''") == [(1, "new")]
+
+
+async def test_b1_f2_it_is_taken_back_though_the_platforms_clock_went_back(tmp_path: Path) -> None:
+    """By that clock the undo came first: it was told as done, and both answers trained on as before."""
+    async with open_bot(tmp_path) as bot:
+        await asked_untrained(bot)
+        for at, words, told, values in (
+            (100, "1 a", "Noted.", {1.0: "a", -1.0: "b"}),
+            (50, "undo", "Your last choice is taken back.", {}),
+            (40, "1 b", "Noted.", {1.0: "b", -1.0: "a"}),
+        ):
+            event = replace(bot.chat.typed("compare", words), order=OrderKey(at))
+            result = await bot.app.commands.execute(event)
+            assert result.text.startswith(told)
+            [pair] = [one for one in await pairs(bot) if one.id == 1]
+            labels = await rows(bot.store, "SELECT value, turn FROM labels WHERE turn GLOB 'pair-*'")
+            preferred = {"a": blind.choice(pair, "a"), "b": blind.choice(pair, "b")}
+            assert dict(labels) == {value: f"pair-1-{preferred[word]}" for value, word in values.items()}
 
 
 async def test_undo_is_of_the_last_answer_that_was_given(tmp_path: Path) -> None:
