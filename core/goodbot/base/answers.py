@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from goodbot.base.busy import GUARDS, HEAD_BYTES
+from goodbot.base.busy import GUARDS
 
 if TYPE_CHECKING:
     from goodbot.base.connection import Connection
@@ -20,27 +20,11 @@ logger = logging.getLogger(__name__)
 _SAID = {400: "That is no HTTP request.", 504: "That took too long."}
 
 
-Answers = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
-
-def with_short_heads(answer: Answers) -> Answers:
-    """The same, but for requests whose head is too long; of all its lines together aiohttp has no limit."""
-
-    async def answered(request: web.BaseRequest) -> web.StreamResponse:
-        lines = sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
-        if len(request.raw_path) + lines > HEAD_BYTES:
-            return JsonResponse(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
-        return await answer(request)
-
-    return answered
-
-
 def takes_its_time(request: web.BaseRequest) -> None:
     """This one waits for a model, say, and whoever answers it counts those who do: so its place among the
     many whose answer comes at once (`Crowd.waiting`) is free for another."""
     if isinstance(request.protocol, Handler):
-        connection = request.protocol.connection
-        connection.crowd.waiting.discard(connection)
+        request.protocol.connection.crowd.waiting.discard(request.protocol.connection)
 
 
 class JsonResponse(web.Response):

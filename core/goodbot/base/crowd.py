@@ -16,12 +16,12 @@ import asyncio
 import contextlib
 import errno
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from goodbot.base.answers import Answers, Handler, JsonResponse, with_short_heads
+from goodbot.base.answers import Handler, JsonResponse
 from goodbot.base.busy import ANSWER, BUSY, HEAD_BYTES, HEADERS, TurnedAway
 from goodbot.base.connection import LOOK_SECONDS, Connection
 
@@ -61,7 +61,7 @@ class Crowd:
 
     def __init__(
         self,
-        handle: Answers,
+        handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
         request: Callable[..., web.BaseRequest],
         sockets: Sequence[socket.socket],
         most: int,
@@ -74,7 +74,7 @@ class Crowd:
         The sockets are closed in the end, also where this raises OSError: they cannot be listened at.
         """
         self._loop = asyncio.get_running_loop()
-        self._handle, self._request, self._sockets = with_short_heads(handle), request, sockets
+        self._handle, self._request, self._sockets = handle, request, sockets
         self._most, self._health, self._spare = most, health, HEALTH if health else 0
         self._server = web.Server(self._answer, request_factory=self._begins)
         own = {"access_log": None, "keepalive_timeout": IDLE_SECONDS, "lingering_time": _LINGERING}
@@ -283,6 +283,8 @@ class Crowd:
             return JsonResponse(503, BUSY, HEADERS)
         self.waiting.add(connection)
         try:
+            if _size_of_head(request) > HEAD_BYTES:  # of all lines together aiohttp has no limit
+                return JsonResponse(431, {"status": f"the headers are longer than {HEAD_BYTES} bytes in all"})
             return await self._handle(request)
         finally:
             self.waiting.discard(connection)
@@ -292,3 +294,7 @@ class Crowd:
         """Whether somebody who asks for more than how we are has a place for that, or gets one now."""
         one.spare = one.spare and self._place(asks=True) is None
         return not one.spare
+
+
+def _size_of_head(request: web.BaseRequest) -> int:
+    return len(request.raw_path) + sum(len(name) + len(value) + 4 for name, value in request.raw_headers)

@@ -18,7 +18,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from goodbot.base.answers import Handler, JsonResponse
+from goodbot.base.answers import JsonResponse, takes_its_time
 from goodbot.base.crowd import LAST_CALLS, Crowd
 from goodbot.base.descriptors import bound
 from goodbot.base.errors import ConfigError
@@ -110,7 +110,7 @@ class HttpServer:
     async def mount(self, application: web.Application) -> None:
         """Answer with this application what is not health; the one before is unmounted."""
         await self.unmount()
-        application.on_response_prepare.append(self._begins)
+        application.on_response_prepare.append(_begins)
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         self._mounted = runner
@@ -134,12 +134,6 @@ class HttpServer:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
-
-    async def _begins(self, request: web.Request, response: web.StreamResponse) -> None:
-        """An answer begins: a page's line, a stream and whatever else takes its time wait for nobody."""
-        del response
-        if isinstance(request.protocol, Handler):
-            request.protocol.connection.crowd.waiting.discard(request.protocol.connection)
 
     async def _asked(self, request: web.BaseRequest) -> web.StreamResponse:
         if len(request.headers.getall(hdrs.HOST, [])) != 1:
@@ -167,6 +161,11 @@ class HttpServer:
         if server is None:
             return web.BaseRequest(*parts, loop=asyncio.get_running_loop())
         return server.request_factory(*parts)
+
+
+async def _begins(request: web.Request, _: web.StreamResponse) -> None:
+    """An answer begins: a page's line, a stream and whatever else lasts waits for nobody from now on."""
+    takes_its_time(request)
 
 
 async def _free(host: str, port: int, others: int) -> list[socket.socket]:
