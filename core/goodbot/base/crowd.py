@@ -252,12 +252,12 @@ class Crowd:
             gone.closed.set_result(None)
 
     def _looks_soon(self) -> None:
-        self._looking = self._loop.call_later(LOOK_SECONDS, self._look)
+        due = self._loop.time() + LOOK_SECONDS
+        self._looking = self._loop.call_at(due, self._look, due)
 
-    def _look(self) -> None:
+    def _look(self, due: float) -> None:
         """End those whose time is over."""
-        assert self._looking is not None  # noqa: S101  it is what has called us
-        now, due, self._looking = self._loop.time(), self._looking.when(), None
+        now, self._looking = self._loop.time(), None
         for one in [*self.open]:
             one.look(now, now - due)
         if self.open:
