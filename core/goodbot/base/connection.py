@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one connection to a port of ours may cost.
 
-aiohttp speaks HTTP; each of its protocols lies in a `Connection` of ours, which sees what asyncio sees:
-bytes that come, an answer that is not taken.
+aiohttp speaks HTTP; a `Connection` is its protocol and sees what asyncio tells it: bytes that come, an answer
+that is not taken. It uses none of the names that aiohttp keeps to itself.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from goodbot.base.answers import Handler
+from goodbot.base.answers import JsonResponse
 from goodbot.base.busy import HEAD_BYTES
 
 if TYPE_CHECKING:
     from goodbot.base.crowd import Crowd
+
+logger = logging.getLogger(__name__)
 
 HEAD_SECONDS = 5.0
 """From its first byte, or from the connection's begin, until the head of a request is whole."""
@@ -27,27 +30,36 @@ TAKING_SECONDS = 10.0
 LOOK_SECONDS = 0.25
 """Between two looks at whose time is over."""
 _SLOW_SECONDS = 1.0
+_SAID = {400: "That is no HTTP request.", 504: "That took too long."}
 
 
-class Connection(asyncio.Protocol):
-    """One of a crowd, around aiohttp's own protocol."""
+def takes_its_time(request: web.BaseRequest) -> None:
+    """This one waits for a model, say, and whoever answers it counts those who do: so its place among the
+    many whose answer comes at once (`Crowd.waiting`) is free for another."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.crowd.waiting.discard(request.protocol)
 
-    def __init__(self, crowd: Crowd, http: Handler, *, spare: bool) -> None:
+
+class Connection(web.RequestHandler):
+    """One of a crowd. It answers what is no HTTP as briefly as the rest, and does not log what it was."""
+
+    def __init__(self, crowd: Crowd, server: web.Server, *, spare: bool, **options: Any) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, **options)
         self.crowd = crowd
         self.spare = spare
         """Whether it has one of the places beyond the usual ones."""
-        self._http = http
-        http.connection = self
         self._transport: asyncio.Transport | None = None
+        """Until it is closed: aiohttp lets go of it before what is unsent has been taken."""
         self.coming: asyncio.Task[None] | None = None
         """What brings it to its socket."""
         self.dropped = False
         self._answering = False
         """Whether a request of it is with us."""
         self._body: Any = None
-        self._loop = asyncio.get_running_loop()
-        self.closed = self._loop.create_future()
-        now = self._loop.time()
+        self._time = loop.time
+        self.closed = loop.create_future()
+        now = self._time()
         self._head_since: float | None = now
         """Since when a head is awaited."""
         self._unfinished = 0
@@ -61,34 +73,29 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  a stream's
         self._transport = transport
-        self._http.connection_made(transport)
+        super().connection_made(transport)
         if self.dropped or self.crowd.closing:
             self.drop()
 
     def data_received(self, data: bytes) -> None:
         if self.dropped:
             return
-        self.heard = self._loop.time()
-        if not self._answering and not self.is_half_sent():
-            if self._unfinished > HEAD_BYTES:
-                return self.drop()
-            self._unfinished += len(data)
-            if self._head_since is None:
-                self._head_since = self.heard
-        self._http.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        return self._http.eof_received()
-
-    def pause_writing(self) -> None:
-        self._http.pause_writing()
+        if data:  # aiohttp calls it without any where it goes on with what it has
+            self.heard = self._time()
+            if not self._answering and not self.is_half_sent():
+                if self._unfinished > HEAD_BYTES:
+                    return self.drop()
+                self._unfinished += len(data)
+                if self._head_since is None:
+                    self._head_since = self.heard
+        super().data_received(data)
 
     def resume_writing(self) -> None:
-        self._taken = self._loop.time()
-        self._http.resume_writing()
+        self._taken = self._time()
+        super().resume_writing()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._http.connection_lost(exc)
+        super().connection_lost(exc)
         self._transport = None
         self.crowd.leave(self)
 
@@ -96,7 +103,7 @@ class Connection(asyncio.Protocol):
         """A head is whole; its body, where there is one, has until `BODY_SECONDS`."""
         self._answering, self._body = True, body
         self._head_since, self._unfinished = None, 0
-        self._body_since = self._loop.time()
+        self._body_since = self._time()
 
     def ends(self) -> None:
         """Its request has been answered, but for what it has not taken yet."""
@@ -154,6 +161,29 @@ class Connection(asyncio.Protocol):
         self.dropped = True
         if self._transport is not None:
             self._transport.abort()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if isinstance(exc, web.RequestPayloadError):
+            status = 400  # a body that says of itself what it is not
+        if status == 500 and not (self.transport is None and isinstance(exc, ConnectionError)):
+            logger.error("a request failed", exc_info=exc)
+        if request.writer.output_size > 0:
+            raise ConnectionError("part of the answer has been sent already")
+        said = _SAID.get(status, "goodbot failed here; its log says why.")
+        type_ = "invalid_request" if status < 500 else "internal"
+        program = {"error": {"message": said, "type": type_}} if request.path.startswith("/v1/") else {}
+        return JsonResponse(status, {"status": "error", **program})
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """A body that fails is no fault of ours: aiohttp meets that once more after the answer."""
+        if not isinstance(kw.get("exc_info"), web.HTTPRequestTimeout | web.RequestPayloadError):
+            super().log_exception(*args, **kw)
 
 
 def _give_up(payload: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from aiohttp import web
 
-from goodbot.base.answers import Handler, JsonResponse
+from goodbot.base.answers import JsonResponse
 from goodbot.base.busy import ANSWER, BUSY, HEAD_BYTES, HEADERS, TurnedAway
 from goodbot.base.connection import LOOK_SECONDS, Connection
 
@@ -222,8 +222,7 @@ class Crowd:
             return None
         if self._looking is None:
             self._looks_soon()
-        http = Handler(self._server, loop=self._loop, **self._options)
-        newcomer = Connection(self, http, spare=spare)
+        newcomer = Connection(self, self._server, spare=spare, **self._options)
         self.open.add(newcomer)
         if asks:
             self.waiting.add(newcomer)
@@ -270,12 +269,12 @@ class Crowd:
         return WAITING - sum(not one.is_half_sent() for one in self.waiting)
 
     def _begins(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
-        protocol.connection.begins(payload)
+        protocol.begins(payload)
         return self._request(message, payload, protocol, writer, task)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        assert isinstance(request.protocol, Handler)  # noqa: S101  we have made it
-        connection = request.protocol.connection
+        connection = request.protocol
+        assert isinstance(connection, Connection)  # noqa: S101  we have made it
         may = connection in self.waiting or self._free() > 0
         if request.path not in self._health and not (may and self._settles(connection)):
             TurnedAway.total += 1

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator
 
 from aiohttp import web
-from goodbot.base.answers import takes_its_time
+from goodbot.base.connection import takes_its_time
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 

@@ -18,7 +18,8 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
-from goodbot.base.answers import JsonResponse, takes_its_time
+from goodbot.base.answers import JsonResponse
+from goodbot.base.connection import takes_its_time
 from goodbot.base.crowd import LAST_CALLS, Crowd
 from goodbot.base.descriptors import bound
 from goodbot.base.errors import ConfigError
