@@ -87,7 +87,6 @@ class Crowd:
         self._looking: asyncio.TimerHandle | None = None
         self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
         """Who was told to come again, the oldest first, with what ends it."""
-        self._again: dict[socket.socket, asyncio.TimerHandle] = {}
         try:
             for one in sockets:
                 one.setblocking(False)
@@ -122,8 +121,6 @@ class Crowd:
             self._looking.cancel()
 
     def _let_go(self) -> None:
-        for timer in self._again.values():
-            timer.cancel()
         for one in self._sockets:
             self._loop.remove_reader(one)
             one.close()
@@ -131,7 +128,8 @@ class Crowd:
     # Who is taken, and who is told to come again.
 
     def _listen(self, listening: socket.socket) -> None:
-        self._loop.add_reader(listening, self._take, listening)
+        if not self.closing:
+            self._loop.add_reader(listening, self._take, listening)
 
     def _take(self, listening: socket.socket) -> None:
         free = self._free()
@@ -206,7 +204,7 @@ class Crowd:
     def _wait(self, listening: socket.socket, error: OSError) -> None:
         """Without a descriptor each attempt fails: one a second, and it is told, as asyncio's servers do."""
         self._loop.remove_reader(listening)
-        self._again[listening] = self._loop.call_later(_AGAIN_SECONDS, self._listen, listening)
+        self._loop.call_later(_AGAIN_SECONDS, self._listen, listening)
         self._loop.call_exception_handler(
             {"message": "no connection can be taken", "exception": error, "socket": listening}
         )

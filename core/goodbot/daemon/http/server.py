@@ -34,8 +34,6 @@ CONNECTIONS = 512
 """At once, on the port."""
 AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
-LONGEST_LINE = 8190
-"""Bytes of a request's first line, and of each of its headers: a platform's token is one."""
 
 
 class HttpServer:
@@ -70,16 +68,7 @@ class HttpServer:
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
     def _listen(self, most: int, sockets: list[socket.socket]) -> None:
-        crowd = Crowd(
-            self._asked,
-            self._request,
-            sockets,
-            most,
-            health=health.PATHS,
-            auto_decompress=False,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
-        )
+        crowd = Crowd(self._asked, self._request, sockets, most, health=health.PATHS, auto_decompress=False)
         self._crowds.append(crowd)
 
     @property
