@@ -52,6 +52,13 @@ from tests.core.builders import Bot, add_turn, open_bot, rate, retract, rows
 from tests.core.learning.evaluation.asking import asked_untrained
 from tests.support import free_port
 
+CONNECTORS = (
+    goodbot_connectors.api,
+    goodbot_connectors.claude_code,
+    goodbot_connectors.codex,
+    goodbot_connectors.openclaw,
+    goodbot_connectors.web,
+)
 START = 1_800_000_000_000
 WORDS = {
     1.0: "Good. ",
@@ -338,7 +345,6 @@ async def opened(
     hooks, agent = (clients.create(home / "bot", one, "me") for one in ("claude_code", "codex"))
     mine = {one: {"owners": ["me"]} for one in ("api", "claude_code", "codex")}
     places = {**mine, "openclaw": {"owners": [ADA]}, "web": {}}
-    own = goodbot_connectors
     sections = {"http": HttpConfig(port=port), "connectors": places}
     async with (
         open_bot(
@@ -346,7 +352,7 @@ async def opened(
             clock=clock,
             terminal=True,
             sections=sections,
-            extra=(own.api, own.claude_code, own.codex, own.openclaw, own.web),
+            extra=CONNECTORS,
         ) as bot,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
     ):
