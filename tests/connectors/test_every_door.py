@@ -347,13 +347,7 @@ async def opened(
     places = {**mine, "openclaw": {"owners": [ADA]}, "web": {}}
     sections = {"http": HttpConfig(port=port), "connectors": places}
     async with (
-        open_bot(
-            home,
-            clock=clock,
-            terminal=True,
-            sections=sections,
-            extra=CONNECTORS,
-        ) as bot,
+        open_bot(home, clock=clock, terminal=True, sections=sections, extra=CONNECTORS) as bot,
         aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session,
     ):
         accounts = ("loopback:owner", "api:me", f"openclaw:{ADA}", "claude_code:me", "codex:me")

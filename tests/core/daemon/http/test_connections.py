@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import inspect
 import socket
 import threading
 import time
@@ -694,6 +695,15 @@ async def test_b6_empty_lines_are_no_request(monkeypatch: pytest.MonkeyPatch) ->
             callers[-1].settimeout(patience(20))
             answer = await asyncio.to_thread(callers[-1].recv, 1 << 16)
             assert answer.split(b" ")[1] == b"200"
+
+
+def test_a_connection_uses_no_name_that_aiohttp_keeps_to_itself() -> None:
+    """By public means: nor may one of ours be one of its own, which another release of it may bring."""
+    methods = [one for one in vars(connection.Connection).values() if inspect.isfunction(one)]
+    used = {name for one in methods for name in (one.__name__, *one.__code__.co_names)}
+    private = {name for name in used if name.startswith("_") and not name.startswith("__")}
+    assert "_transport" in private, "the scan has lost its subject"
+    assert private & {*dir(web.RequestHandler)} == set()
 
 
 # -- nothing is left behind
