@@ -145,7 +145,6 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
     }
     if not places.has_gpu():  # there no limit of memory holds
         forbidden |= {
-            "shared addresses without end": lambda: mmap.mmap(-1, 1 << 46, flags=mmap.MAP_SHARED | RESERVED),
             "a file that is in memory": lambda: os.memfd_create("endless"),
             "the machine's connections": lambda: Path("/proc/self/net/tcp").read_bytes(),
             "where its packets go": lambda: Path(f"/proc/{os.getpid()}/net/route").read_bytes(),
@@ -155,6 +154,10 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], object]]:
             "connections, by a thread": lambda: Path("/proc/thread-self/net/tcp").read_bytes(),
             "who is ended first": lambda: Path("/proc/thread-self/oom_score_adj").write_text("0"),
         }
+    if not (places.has_gpu() or places.has_card()):
+        forbidden["shared addresses without end"] = lambda: mmap.mmap(
+            -1, 1 << 46, flags=mmap.MAP_SHARED | RESERVED
+        )
     needed: dict[str, Callable[[], object]] = {
         "read the model": lambda: (model / "config.json").read_bytes(),
         "write its directory": lambda: Path("own").write_text("fine"),

@@ -114,7 +114,8 @@ def meant(what: str) -> dict[str, int]:
         most["CPU"] = seconds * (os.cpu_count() or 1)
     if not places.has_gpu():
         most["DATA"] = limits.memory() + held + (4 << 30)
-        most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
+        if not places.has_card():
+            most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
     unlimited = resource.RLIM_INFINITY
     for name, limit in most.items():
         soft, hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
@@ -478,6 +479,29 @@ async def test_what_the_kernel_tells_a_child_it_may_still_read_once_memory_has_r
     own = {f"/proc/{process.pid}/{name}" for name in names}
     machine = {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "filesystems", "sys")}
     assert own | machine <= {*out.decode().splitlines()}
+
+
+COMPILES = """
+import os
+from pathlib import Path
+place = Path(os.environ["CUDA_CACHE_PATH"])
+assert os.environ["XDG_CACHE_HOME"] == str(place) and int(os.environ["CUDA_CACHE_MAXSIZE"]) > 0
+(place / "deeper").mkdir()
+(place / "deeper" / "kernels").write_text("compiled")
+try: (place.parent / "beside").write_text("")
+except PermissionError: print("refused")
+"""
+
+
+async def test_what_libraries_compile_outlives_a_child_that_has_a_place_for_it(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    process = await spawn.start(
+        *spawn.python("-c", COMPILES), cage=spawn.Cage(cache=kept), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert (process.returncode, out.decode().split()) == (0, ["refused"])
+    assert (kept / "deeper" / "kernels").read_text() == "compiled"
 
 
 async def test_in_shared_memory_there_are_files_by_name_and_no_list_of_them(tmp_path: Path) -> None:

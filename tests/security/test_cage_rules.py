@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -168,6 +169,51 @@ def test_of_nested_control_groups_the_tightest_limit_counts(tmp_path: Path) -> N
     (group.parent / "memory.max").write_text("max\n")
     assert limits.memory(tmp_path) == 900
     assert limits.memory(tmp_path / "nowhere") > 900
+
+
+@pytest.mark.parametrize(
+    ("nodes", "vendors", "counts"),
+    [
+        (["renderD128"], {"renderD128": "0x1002"}, True),
+        (["renderD128"], {"renderD128": "0x8086"}, True),
+        (["renderD128", "renderD129"], {"renderD128": "0x1a03", "renderD129": "0x10de"}, True),
+        (["card0"], {"card0": "0x1a03"}, False),
+        (["card0"], {"card0": "0x8086"}, False),
+        (["renderD128"], {"renderD128": "0x1af4"}, False),
+        (["renderD128"], {}, False),
+        ([], {"renderD128": "0x1002"}, False),
+    ],
+    ids=["AMD", "Intel", "beside another", "server", "screen only", "virtual", "no PCI", "none in a container"],
+)
+def test_a_card_that_computes_is_told_from_one_that_only_shows(
+    tmp_path: Path, nodes: list[str], vendors: dict[str, str], counts: bool
+) -> None:
+    (tmp_path / "dev/dri").mkdir(parents=True)
+    for name in nodes:
+        (tmp_path / "dev/dri" / name).touch()
+    for name, vendor in vendors.items():
+        (tmp_path / "sys/class/drm" / name / "device").mkdir(parents=True)
+        (tmp_path / "sys/class/drm" / name / "device/vendor").write_text(f"{vendor}\n")
+    assert places.has_card(tmp_path) is counts
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a Mac has no limit of addresses")
+@pytest.mark.parametrize(
+    ("gpu", "card", "limited"),
+    [
+        (False, False, {resource.RLIMIT_DATA, resource.RLIMIT_AS}),
+        (False, True, {resource.RLIMIT_DATA}),
+        (True, True, set[int]()),
+    ],
+)
+def test_beside_a_card_addresses_are_free_and_memory_is_not_unless_its_driver_reserves_that_too(
+    monkeypatch: pytest.MonkeyPatch, gpu: bool, card: bool, limited: set[int]
+) -> None:
+    monkeypatch.setattr(limits, "has_gpu", lambda: gpu)
+    monkeypatch.setattr(limits, "has_card", lambda: card)
+    found = limits.of_memory(7)
+    assert {*found} == limited
+    assert all(limit > limits.memory() for limit in found.values())
 
 
 def test_a_link_to_something_large_loosens_no_limit(tmp_path: Path) -> None:

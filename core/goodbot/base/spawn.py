@@ -37,8 +37,20 @@ _KEPT = (
     priority.KEEP,
 )
 """Of our environment, what any child may need: where things are, and which processors to use."""
-_XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
-_CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "TRITON_CACHE_DIR")
+_XDG = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR")
+_CACHES = (
+    *("XDG_CACHE_HOME", "CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR"),
+    "TRITON_CACHE_DIR",
+)
+"""Where libraries keep what they have compiled; Mesa, Intel's and AMD's do below the first."""
+_COMPILED = 1 << 30
+_SIZES = {
+    "CUDA_CACHE_MAXSIZE": str(_COMPILED),
+    "NEO_CACHE_MAX_SIZE": str(_COMPILED),
+    "MESA_SHADER_CACHE_MAX_SIZE": f"{_COMPILED >> 20}M",
+    "__GL_SHADER_DISK_CACHE_SIZE": str(_COMPILED),
+}
+"""How much of that NVIDIA's CUDA, Intel's driver, Mesa and NVIDIA's Vulkan keep at most, in their words."""
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")
 _NEVER = ("PYTHONPATH", "PYTHONHOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
 """What makes a program run other code than its own."""
@@ -63,6 +75,9 @@ class Cage:
     """Files, and directories with all that is in them."""
     writes: Sequence[Path] = ()
     """Directories that are there. One of its own, which goes when it ends, comes on top."""
+    cache: Path | None = None
+    """One that is there, and where its libraries keep what they compile, for whoever is given the same next.
+    None: they keep it in the one that goes."""
     first: bool = False
     """Where memory runs out, the kernel ends it before the others."""
     seconds: int | None = SECONDS
@@ -124,7 +139,7 @@ async def start(
     await asyncio.to_thread(sweep)
     own = Scratch(_place(), _SCRATCH)
     try:
-        environ = {**environ, **_at_home(own.path)}
+        environ = {**environ, **_at_home(own.path, cage.cache or own.path)}
         child = await _there(_through(command, environ, cage, own.path), env=environ, cwd=own.path, **options)
     except BaseException:
         own.remove()  # nobody has written into it yet
@@ -220,7 +235,7 @@ def _through(
     if cage and scratch:
         told["cage"] = {
             "reads": [str(path.absolute()) for path in cage.reads],
-            "writes": [str(path.absolute()) for path in (*cage.writes, scratch)],
+            "writes": [str(path.absolute()) for path in (*cage.writes, cage.cache, scratch) if path],
             "hidden": [str(path) for path in (Path.home(), *cages.hidden)],
             "first": cage.first,
             "seconds": None if cage.seconds is None else cage.seconds * (os.cpu_count() or 1),
@@ -229,11 +244,12 @@ def _through(
     return python("-m", "goodbot.base.cage", json.dumps(told), os.path.abspath(program), *command[1:])
 
 
-def _at_home(scratch: Path) -> dict[str, str]:
+def _at_home(scratch: Path, cache: Path) -> dict[str, str]:
     """Where a child keeps what its libraries would keep in a person's home, which it cannot see."""
-    here = str(scratch)
     return {
-        **dict.fromkeys(("HOME", "TMPDIR", "HF_HOME", "HF_HUB_CACHE", *_XDG, *_CACHES), here),
+        **dict.fromkeys(("HOME", "TMPDIR", "HF_HOME", "HF_HUB_CACHE", *_XDG), str(scratch)),
+        **dict.fromkeys(_CACHES, str(cache.absolute())),
+        **_SIZES,
         **({"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}),
     }
 

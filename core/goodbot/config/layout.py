@@ -27,6 +27,7 @@ ENTRIES = {
     "undo.key": "by which it knows its own records of other programs' settings",
     LOGIN_PAGE: "the way to a link that logs in, while a browser opens it",
     "connectors": "what each platform's connector keeps",
+    "serving": "what the driver of a model server keeps",
     "staging": "a training under way",
     "clear": "what is encrypted, for a program that reads it while goodbot runs",
     "imports": "an adapter, or rated answers, being brought in",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot.base.cage.places import has_gpu
+from goodbot.base.cage.places import has_card, has_gpu
 from goodbot.base.machine import cgroups
 
 _FILES = 4096
@@ -28,23 +28,35 @@ _TO_GO, _FIRST_TO_GO = 250, 500
 def limit(reads: Sequence[str], *, first: bool = False, seconds: int | None = None) -> None:
     """Limit files, memory and handles, by the size of what is read; and the `seconds` on processors.
 
-    Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
-    shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
-    (glibc's allocator 64 MB for each of eight places a processor). A GPU's driver reserves far more addresses
-    than there is memory; there the kernel alone decides, as it does which process ends: this one `first`.
+    Where memory runs out the kernel chooses whom it ends: this one before the daemon, or before all `first`.
     """
     held = sum(map(size, reads))
     _lower(resource.RLIMIT_FSIZE, _SPARE + _TIMES * held)
     _lower(resource.RLIMIT_NOFILE, _FILES)
     if seconds is not None:
         _lower(resource.RLIMIT_CPU, seconds, last=_LAST_WORDS)
-    if not has_gpu():
-        most = memory() + held + _SPARE
-        _lower(resource.RLIMIT_DATA, most)
-        if sys.platform == "linux":  # a Mac may refuse it
-            _lower(resource.RLIMIT_AS, most + held + _LIBRARIES + _RESERVED * (os.cpu_count() or 1))
+    for which, most in of_memory(held).items():
+        _lower(which, most)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO if first else _TO_GO), encoding="ascii")
+
+
+def of_memory(held: int) -> dict[int, int]:
+    """The limits of memory that hold on this machine, for a child that reads so many bytes.
+
+    Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
+    shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
+    (glibc's allocator 64 MB for each of eight places a processor). What a graphics card shares with a program
+    are addresses, too: beside one they are not limited, and memory of its own is. CUDA's and ROCm's drivers
+    reserve far more than there is memory; there the kernel alone decides.
+    """
+    if has_gpu():
+        return {}
+    most = memory() + held + _SPARE
+    if sys.platform != "linux" or has_card():  # a Mac may refuse the other
+        return {resource.RLIMIT_DATA: most}
+    addresses = most + held + _LIBRARIES + _RESERVED * (os.cpu_count() or 1)
+    return {resource.RLIMIT_DATA: most, resource.RLIMIT_AS: addresses}
 
 
 def memory(root: Path = Path("/")) -> int:

@@ -97,11 +97,27 @@ _ELF, _INTERPRETER = b"\x7fELF\x02\x01", 3
 _INTERPRETERS = 5
 """The kernel follows no more of them."""
 _GPUS = ("/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+_MAKERS = ("0x1002", "0x8086", "0x10de")
+"""AMD, Intel and NVIDIA, as PCI numbers them."""
 
 
 def has_gpu() -> bool:
     """Whether there is a driver: it may reserve far more addresses than there is memory, and CUDA listens."""
     return any(os.path.exists(path) for path in _GPUS)
+
+
+def has_card(root: Path = Path("/")) -> bool:
+    """Whether there is a graphics card that a program may compute on. `root` holds `dev` and `sys`.
+
+    What only fills a server's screen has no node to compute by, or another maker. A container has no node of
+    the machine's cards, and sees them in `/sys` all the same.
+    """
+    for node in (root / "dev/dri").glob("renderD*"):
+        with contextlib.suppress(OSError, ValueError):
+            maker = (root / "sys/class/drm" / node.name / "device/vendor").read_text("ascii")
+            if maker.strip().lower() in _MAKERS:
+                return True
+    return False
 
 
 def clear() -> bool:

@@ -121,15 +121,18 @@ class LlamaProcess:
         *,
         weights: Sequence[Path],
         adapter: Path | None,
+        cache: Path | None = None,
         environ: Mapping[str, str],
         clock: Clock,
         manners: Manners,
     ) -> None:
         """`command` and `manners`: the program with what every process of this driver is given, and what
-        it is known to refuse. `weights` are what it reads beside the adapter."""
+        it is known to refuse. `weights` are what it reads beside the adapter, `cache` is where it keeps what
+        it compiles."""
         self.name = name
         self.adapter = adapter
         self._reads = (*weights, adapter) if adapter else (*weights,)
+        self._cache = cache
         self._command = command
         self._environ = environ
         self._clock = clock
@@ -171,7 +174,7 @@ class LlamaProcess:
                 self.name,
                 *adapter,
                 stderr=asyncio.subprocess.PIPE,
-                cage=spawn.Cage(reads=self._reads, seconds=None, port=port),
+                cage=spawn.Cage(reads=self._reads, cache=self._cache, seconds=None, port=port),
                 environ={**self._environ, "LLAMA_API_KEY": key},
                 start_new_session=True,
             )

@@ -27,7 +27,7 @@ from goodbot.api.manners import Manners
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import options
-from goodbot.inference.servers import llama_api
+from goodbot.inference.servers import llama_api, llama_cache
 from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
 from goodbot.inference.servers.in_flight import InFlight
@@ -230,13 +230,16 @@ class LlamaCppServer(Server):
         if version != BASE and directory is None:
             raise ServerError(f"v{version} is not loaded in llama.cpp")
         adapter = await self._parts.convert(directory, AdapterFormat.GGUF) if directory else None
+        words, read = command(self._settings, self._parts), weights(self._settings)
+        cache = await asyncio.to_thread(llama_cache.kept, self._parts.home, read)
         self._serials[version] += 1
         serial = self._serials[version]
         child = self._coming = LlamaProcess(
             f"goodbot-v{version}" + (f"-{serial}" if serial > 1 else ""),
-            command(self._settings, self._parts),
-            weights=weights(self._settings),
+            words,
+            weights=read,
             adapter=adapter,
+            cache=cache,
             environ=self._parts.environ,
             clock=self._parts.clock,
             manners=self._manners,

@@ -23,7 +23,7 @@ from goodbot.base import cage
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
-from goodbot.inference.servers import llama_process, llamacpp
+from goodbot.inference.servers import llama_cache, llama_process, llamacpp
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.learning.adapters.formats import Formats
@@ -48,7 +48,9 @@ def driver(home: Path, formats: Formats, **settings: Any) -> LlamaCppServer:
     base.write_bytes(b"GGUF the base")
     given = LlamaCppSettings(**{"binary": str(fake.program(home)), "model": str(base), **settings})
     environ = {**child_environment(), fake.FAULTS: str(told), "LD_LIBRARY_PATH": str(told.parent)}
-    parts = server_parts(SPEC, tiny.model(), environ=environ, convert=formats.convert)
+    parts = server_parts(
+        SPEC, tiny.model(), environ=environ, convert=formats.convert, home=home / "serving"
+    )
     return LlamaCppServer(given, parts)
 
 
@@ -339,6 +341,44 @@ async def test_of_files_it_reads_its_model_and_its_adapter_alone(
             await process.start()
     process.adapter = mine
     await process.start()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells it of another process in /proc")
+async def test_what_it_compiles_for_a_graphics_card_is_kept_where_nobody_else_is(
+    server: LlamaCppServer, tmp_path: Path
+) -> None:
+    process = server._children[BASE]._process
+    assert process is not None
+    words = Path("/proc", str(process.pid), "environ").read_text().split("\0")
+    told = dict(word.split("=", 1) for word in words if word)
+    [place] = (tmp_path / "serving" / llama_cache.FOLDER).iterdir()
+    assert {told[name] for name in ("XDG_CACHE_HOME", "CUDA_CACHE_PATH")} == {str(place)}
+    assert told["HOME"] != str(place)
+    assert place.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_model_of_other_files_begins_with_nothing_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, home = tmp_path / "base.gguf", tmp_path / "serving"
+    model.write_bytes(b"GGUF")
+    first = llama_cache.kept(home, [model])
+    assert first is not None
+    (first / "index").write_text("kernels")
+    assert llama_cache.kept(home, [model]) == first
+    assert (first / "index").read_text() == "kernels"
+    monkeypatch.setattr(llama_cache, "_MOST", 6)
+    assert llama_cache.kept(home, [model]) == first
+    assert [*first.iterdir()] == [], "more than there may be"
+    model.write_bytes(b"GGUF of another")
+    second = llama_cache.kept(home, [model])
+    assert [*(home / llama_cache.FOLDER).iterdir()] == [second]
+    assert second != first
+
+
+def test_where_nothing_can_be_kept_it_starts_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / llama_cache.FOLDER).touch()
+    assert llama_cache.kept(tmp_path, [tmp_path]) is None
 
 
 def test_a_model_in_parts_is_read_whole(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def driver(base: Path, binary: str, convert: Convert) -> LlamaCppServer:
     settings = LlamaCppSettings(
         model=str(base), binary=binary, context=512, parallel=4, gpu_layers=0, threads=1
     )
-    return LlamaCppServer(settings, server_parts(SPEC, tiny.model(), convert=convert))
+    parts = server_parts(SPEC, tiny.model(), convert=convert, home=base.parent / "serving")
+    return LlamaCppServer(settings, parts)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
