@@ -25,6 +25,7 @@ from typing import Any
 from goodbot.api.manners import Manners
 from goodbot.api.model_shape import context_of
 from goodbot.api.server import ServerParts
+from goodbot.api.texts.terminal import phrase
 from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
@@ -47,9 +48,8 @@ _PORTS = 3
 """Tries."""
 _TAKEN = ("couldn't bind", "already in use")
 _REFUSED = ("permission denied", "not permitted", "cannot fork")
-_MACHINE = (
+_LACKS = (
     *_TAKEN,
-    *_REFUSED,
     "no space left",
     "cannot allocate",
     "failed to allocate",
@@ -57,16 +57,15 @@ _MACHINE = (
     "out of memory",
     "bad_alloc",
     "too many open files",
-    "cannot be started",
-    "error while loading shared libraries",
 )
-"""As llama-server, its libraries and what starts it say that the machine has no room for it."""
-_KILLED = -signal.SIGKILL
-"""Its exit code when it was killed, as a machine without memory does."""
-_NO_SCRIPT = (
-    "`binary` is a script, and what it starts is not allowed to run: set `binary` to the program itself, and "
-    "variables that it needs where goodbot is started"
-)
+"""As llama-server and its libraries say that the machine has no room for it: their exit code does not tell."""
+_WARNS = ("warn", "mlock")
+"""What is in a line that says what it goes on without."""
+_NOT_RUN = (126, 127)
+"""Exit codes: the cage, a shell or the loader could not run it."""
+_KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
+"""As a machine without memory kills it, and the limit of a file's size."""
+_LAST_WORDS_SECONDS = 2.0
 _PARTS = 5
 """Digits of their number, and of how many there are, in the name of a part of a model."""
 
@@ -157,7 +156,7 @@ class LlamaProcess:
             try:
                 return await self._come_up()
             except ServerError:  # somebody else may take a free port before it does
-                if not (left and any(words in "\n".join(self._log).lower() for words in _TAKEN)):
+                if not (left and self._says(_TAKEN)):
                     raise
 
     async def _come_up(self) -> None:
@@ -200,8 +199,12 @@ class LlamaProcess:
     @property
     def blames_machine(self) -> bool:
         """Whether it did not come up for want of memory, disk or a port: no fault of its adapter."""
-        said = "\n".join(self._log).lower()
-        return self._killed or any(words in said for words in _MACHINE)
+        return self._killed or self._says(_LACKS)
+
+    def _says(self, words: Sequence[str]) -> bool:
+        """Whether any of these is in its last lines, but for those of what it goes on without."""
+        lines = [line for line in map(str.lower, self._log) if not any(sign in line for sign in _WARNS)]
+        return any(word in line for line in lines for word in words)
 
     async def doubt(self) -> None:
         """After an answer that broke off: end it if it does not even say that it is well."""
@@ -237,14 +240,21 @@ class LlamaProcess:
                 if (await self.upstream.ask("/health", seconds=10.0)).ok:
                     return
             await self._clock.sleep(_LOOK_SECONDS)
-        self._killed = self._process is not None and self._process.returncode == _KILLED
+        code = None if self._process is None else self._process.returncode
+        self._killed = code in (*_KILLED, *_NOT_RUN)
+        if self._reader is not None:  # it may have started something that holds the pipe
+            await asyncio.wait({self._reader}, timeout=_LAST_WORDS_SECONDS)
         last = next((line for line in reversed(self._log) if "error" in line.lower()), "")
-        last = last or (self._log[-1] if self._log else "it does not say why")
-        if any(words in last.lower() for words in _REFUSED) and await asyncio.to_thread(
-            _is_script, self._command[0]
-        ):
-            last = f"{last.strip()} ({_NO_SCRIPT})"
-        raise ServerError(f"llama-server ended while it came up: {last.strip()}")
+        last = (last or (self._log[-1] if self._log else "")).strip()
+        key = "llama_ended_alone" if self._is_in_front(code, last) else "llama_ended"
+        raise ServerError(phrase(key, last=last or phrase("llama_silent")))
+
+    def _is_in_front(self, code: int | None, last: str) -> bool:
+        """Whether it may be what only starts another program: it ended by itself, and was refused something
+        or said nothing, before it came to its files."""
+        if code is None or code < 0 or any(path.name in last for path in self._reads):
+            return False
+        return code in _NOT_RUN or not last or self._says(_REFUSED)
 
     async def _look(self) -> None:
         """See that just our adapter is applied, whole."""
@@ -268,12 +278,6 @@ class LlamaProcess:
         await drain(process, self._log)
         if self._process is process:  # nobody asked it to end
             logger.error("llama-server ended: %s", "\n".join(self._log) or "not a word")
-
-
-def _is_script(program: str) -> bool:
-    with contextlib.suppress(OSError), open(program, "rb") as file:
-        return file.read(2) == b"#!"
-    return False
 
 
 def _tell_all(group: int, number: int) -> None:

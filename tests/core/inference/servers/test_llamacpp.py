@@ -13,17 +13,21 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import aiohttp
 import pytest
 import pytest_asyncio
+from goodbot.api.manners import Manners
 from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server
 from goodbot.base import cage
+from goodbot.base.clock import SystemClock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.spawn import child_environment
 from goodbot.inference.servers import llama_cache, llama_process, llamacpp
+from goodbot.inference.servers.llama_process import LlamaProcess
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
 from goodbot.learning.adapters.formats import Formats
@@ -309,7 +313,11 @@ async def test_what_a_killed_server_has_started_is_ended(
 
 
 @pytest.mark.skipif(bool(cage.missing()) or sys.platform != "linux", reason="a Mac's cage lets it start")
-@pytest.mark.parametrize("how", ['"{}" "$@"\necho over\n', 'exec "{}" "$@"\n'], ids=["starts", "becomes"])
+@pytest.mark.parametrize(
+    "how",
+    ['"{}" "$@"\necho over\n', 'exec "{}" "$@"\n', 'exec "{}" "$@" 2>/dev/null\n'],
+    ids=["starts", "becomes", "is silent"],
+)
 async def test_a_script_in_its_place_is_told_that_it_can_start_no_program(
     formats: Formats, tmp_path: Path, how: str
 ) -> None:
@@ -317,7 +325,7 @@ async def test_a_script_in_its_place_is_told_that_it_can_start_no_program(
     script.write_text(f"#!/bin/sh\n{how.format(fake.program(tmp_path))}")
     script.chmod(0o700)
     server = driver(tmp_path, formats, binary=str(script))
-    with pytest.raises(ServerError, match="set `binary` to the program itself"):
+    with pytest.raises(ServerError, match="Set `binary` to the program itself"):
         await server.start()
     await server.stop()
     await until(lambda: alive(model) == [], seconds=30)
@@ -393,6 +401,46 @@ def test_a_model_in_parts_is_read_whole(tmp_path: Path) -> None:
     assert read(names[0]) == names
     assert read("small.gguf") == ["small.gguf"]
     assert read("x-00001-of-3.gguf") == ["x-00001-of-3.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "machine", "wrapper"),
+    [
+        (1, ["error: a tensor has a wrong shape"], False, False),
+        (1, ["warning: failed to mlock 4 bytes: Cannot allocate memory", "error: a wrong shape"], False, False),
+        (1, ["warn: failed to set affinity mask: Operation not permitted", "error: bad"], False, False),
+        (1, ["cannot open /models/base.gguf: Permission denied"], False, False),
+        (1, ["cudaMalloc failed: out of memory", "main: exiting due to model loading error"], True, False),
+        (1, ["bwrap: Creating new namespace failed: Operation not permitted"], False, True),
+        (255, [], False, True),
+        (0, [], False, True),
+        (127, ["llama-server cannot be started: Exec format error"], True, True),
+        (127, ["error while loading shared libraries: libx.so: cannot open shared object file"], True, True),
+        (126, [], True, True),
+        (-signal.SIGKILL, [], True, False),
+        (-signal.SIGABRT, ["GGML_ASSERT(x) failed"], False, False),
+    ],
+)
+async def test_who_is_to_blame_is_told_by_how_it_ended_and_by_no_warning(
+    code: int, said: list[str], machine: bool, wrapper: bool
+) -> None:
+    """What it was refused, and goes on without, is neither the machine's fault nor a wrapper's."""
+    process = LlamaProcess(
+        "goodbot-v1",
+        ["llama-server"],
+        weights=[Path("/models/base.gguf")],
+        adapter=None,
+        environ={},
+        clock=SystemClock(),
+        manners=Manners(),
+    )
+    process._process = cast("Any", SimpleNamespace(returncode=code))
+    process._log.extend(said)
+    with pytest.raises(ServerError, match="llama-server ended while it came up") as caught:
+        await process._healthy()
+    assert process.blames_machine is machine
+    assert ("the program itself" in str(caught.value)) is wrapper
+    assert (said[-1] if said else "does not say why") in str(caught.value)
 
 
 @pytest.mark.parametrize("said", ["No space left on device", "couldn't bind to port 8080"])
