@@ -57,6 +57,7 @@ EXPRESSIONS = {
     "core/goodbot/base/log.py": "all that is warned of; one class a match",
     "core/goodbot/base/endings.py": "the beginning of a model's answer; bounded repeats",
     "core/goodbot/api/marks.py": "prompts and templates; anchored, one bounded class a repeat",
+    "training/goodbot_training/backends/odd_tokenizers.py": "a model's file; one class a repeat",
     "training/goodbot_training/backends/marks.py": "prompts; names one by one, and one class, bounded",
     "core/goodbot/api/headings.py": "templates, bounded; bounded repeats, or none to be entered half way",
     "core/goodbot/base/text.py": "the model's answers; bounded repeats, one line at a time",

@@ -183,7 +183,16 @@ def test_of_nested_control_groups_the_tightest_limit_counts(tmp_path: Path) -> N
         (["renderD128"], {}, False),
         ([], {"renderD128": "0x1002"}, False),
     ],
-    ids=["AMD", "Intel", "beside another", "server", "screen only", "virtual", "no PCI", "none in a container"],
+    ids=[
+        "AMD",
+        "Intel",
+        "beside another",
+        "server",
+        "screen only",
+        "virtual",
+        "no PCI",
+        "none in a container",
+    ],
 )
 def test_a_card_that_computes_is_told_from_one_that_only_shows(
     tmp_path: Path, nodes: list[str], vendors: dict[str, str], counts: bool

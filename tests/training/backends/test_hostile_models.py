@@ -87,6 +87,7 @@ def test_a_known_model_is_made_by_the_framework_s_own_code(backend: str, hostile
     turn = loaded.tokenize([{"role": "user", "content": "The capital of France?"}], "Paris.")
     [scores] = loaded.logprobs([turn], temperature=[1.0], adapter=True)
     assert len(scores) == len(turn.response) > 0
+    assert loaded._chat.vocabulary == loaded.vocabulary, "no question has other ids"
     assert not canary.exists()
 
 

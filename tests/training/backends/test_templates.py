@@ -87,6 +87,10 @@ def test_all_that_is_said_is_in_the_prompt(name: str, shape: str, tmp_path: Path
         ("{{ raise_exception('never again') }}", "never again"),
         ("{{ messages[0]['content'] / 0 }}", "unsupported operand"),
         ("{{ messages[0]['content'] * 99999999999999 }}", "used: there was not enough memory. "),
+        (
+            "{% for a in range(10 ** 6) %}{% for b in range(10 ** 6) %}{% endfor %}{% endfor %}",
+            "Range too big",
+        ),
     ],
 )
 def test_a_template_that_cannot_be_used_is_a_sentence(template: Any, why: str, tmp_path: Path) -> None:

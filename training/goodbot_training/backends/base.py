@@ -87,6 +87,7 @@ class ModelBackend(ABC):
         self._chat = ChatTemplate(model, config)
         self._lora, self._seed, self._base_name = lora, seed, identity(model)
         self._model = self._load_model(model, config, lora.rank, bits)
+        self._chat.vocabulary = self._model.vocabulary
         self.load_adapter(adapter)
 
     def tokenize(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -17,10 +18,11 @@ from goodbot.api import model_shape
 from goodbot.api.completions import without_tools
 from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
-from goodbot.base.errors import TrainingError, message_of
+from goodbot.base.errors import ServerError, TrainingError, message_of
 from goodbot.base.thoughts import options
 
 from goodbot_training.backends.marks import AddedTokens, byte_ids
+from goodbot_training.backends.odd_tokenizers import calm, check_ids, check_template
 from goodbot_training.backends.thoughts import BROKEN, ModelThoughts
 from goodbot_training.backends.ways import NEEDS, PARTS, PROBE, UNBEGUN, WAYS, Way, shows
 
@@ -74,19 +76,25 @@ def _indexed(directory: Path) -> list[str]:
 class ChatTemplate:
     """Messages ↔ token ids, by the model's own template."""
 
+    @calm()
     def __init__(self, directory: Path, config: dict[str, Any]) -> None:
         from transformers import AutoTokenizer
 
+        self.vocabulary = sys.maxsize
+        """So many token ids the model knows, where one is loaded."""
+        check_ids(directory)
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(
-                str(directory), local_files_only=True, trust_remote_code=False
-            )
+            with calm():
+                self._tokenizer: Any = AutoTokenizer.from_pretrained(
+                    str(directory), local_files_only=True, trust_remote_code=False
+                )
         except MemoryError:
             raise
         except Exception as error:  # odd files end in errors of any kind, and tokenizers has none of its own
             raise TrainingError(f"The tokenizer in {directory} cannot be loaded.") from error
         if not self._tokenizer.chat_template:
             raise TrainingError(f"The model in {directory} has no chat template.")
+        check_template(self._tokenizer.chat_template, directory)
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:  # the marks in what people write could not be told from its own
             raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
@@ -105,13 +113,18 @@ class ChatTemplate:
         self.helped = self._helped(declared)
         """What a program that has the model's files alone would get wrong, a clause each."""
 
+    @calm()
     def prompt(self, messages: Sequence[Message], *, thinking: bool | None = False) -> tuple[int, ...]:
         """Token ids up to where the answer, or its thought, starts. Raises TrainingError(kind="data").
 
         `thinking` is for templates that let one choose; None: no thought at all comes before the answer.
         """
         prompt = self._prompt(messages, bool(thinking))
-        return self.thoughts.closed(prompt) if thinking is None else prompt
+        prompt = self.thoughts.closed(prompt) if thinking is None else prompt
+        # Whoever reads them is of no more use on a GPU, and reads elsewhere in memory with MLX.
+        if max(prompt, default=0) >= self.vocabulary:
+            raise TrainingError("The prompt has token ids that this model does not know.", kind="data")
+        return prompt
 
     def _prompt(self, messages: Sequence[Message], thinking: bool) -> tuple[int, ...]:
         """Token ids up to where the answer starts. Raises TrainingError(kind="data").
@@ -190,6 +203,7 @@ class ChatTemplate:
         )
         return written + self._opening if answer else written
 
+    @calm()
     def turn(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
         """A whole turn; the response ends with the end token, as a sampled one does.
 
@@ -202,6 +216,7 @@ class ChatTemplate:
             prompt = self.prompt(messages, thinking=None)
         return TokenizedTurn(prompt=prompt, response=(*ids, self.end))
 
+    @calm(ServerError)
     def text(self, tokens: Sequence[int]) -> str:
         """Plain text, without the template's own tokens. Bytes that are no character are one sign each."""
         return self._tokenizer.decode(
@@ -234,6 +249,7 @@ class ChatTemplate:
                 found += run
         return found
 
+    @calm(ServerError)
     def name(self, token: int) -> str:
         """One token by itself as text, the template's own tokens too."""
         return self._tokenizer.decode([token], clean_up_tokenization_spaces=False)

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from goodbot.base.endings import Ending, tidy
+from goodbot.base.errors import ServerError
 from goodbot.base.thoughts import KNOWN, Splitter, Thought, ThoughtTags, opened_by
+
+from goodbot_training.backends.odd_tokenizers import calm
 
 _TAIL = 24
 """Tokens at a prompt's end among which it begins a thought."""
@@ -29,6 +32,7 @@ class ModelThoughts:
         self._tokenizer = tokenizer
         self._channels = _FINAL in template or any(one.closes == _FINAL for one in own)
 
+    @calm(ServerError)
     def raw(self, tokens: Sequence[int]) -> str:
         """Text with the template's own tokens."""
         return self._tokenizer.decode(

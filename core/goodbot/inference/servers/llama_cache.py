@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a `llama-server` has compiled for the graphics card, kept for the next start.
 
-It is in a directory that no other program uses. Whoever has taken one over through a model's files could leave
-something for the next: so a model of other files begins with an empty one.
+It is in a directory that no other program uses. Whoever has taken one over through a model's files could
+leave something for the next: so a model of other files begins with an empty one.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ _LACKS = (
     "bad_alloc",
     "too many open files",
 )
-"""As llama-server and its libraries say that the machine has no room for it: their exit code does not tell."""
+"""As llama-server and its libraries say that the machine has no room for it; their exit code does not."""
 _WARNS = ("warn", "mlock")
 """What is in a line that says what it goes on without."""
 _NOT_RUN = (126, 127)

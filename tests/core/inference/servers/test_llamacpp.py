@@ -52,9 +52,7 @@ def driver(home: Path, formats: Formats, **settings: Any) -> LlamaCppServer:
     base.write_bytes(b"GGUF the base")
     given = LlamaCppSettings(**{"binary": str(fake.program(home)), "model": str(base), **settings})
     environ = {**child_environment(), fake.FAULTS: str(told), "LD_LIBRARY_PATH": str(told.parent)}
-    parts = server_parts(
-        SPEC, tiny.model(), environ=environ, convert=formats.convert, home=home / "serving"
-    )
+    parts = server_parts(SPEC, tiny.model(), environ=environ, convert=formats.convert, home=home / "serving")
     return LlamaCppServer(given, parts)
 
 
@@ -407,7 +405,12 @@ def test_a_model_in_parts_is_read_whole(tmp_path: Path) -> None:
     ("code", "said", "machine", "wrapper"),
     [
         (1, ["error: a tensor has a wrong shape"], False, False),
-        (1, ["warning: failed to mlock 4 bytes: Cannot allocate memory", "error: a wrong shape"], False, False),
+        (
+            1,
+            ["warning: failed to mlock 4 bytes: Cannot allocate memory", "error: a wrong shape"],
+            False,
+            False,
+        ),
         (1, ["warn: failed to set affinity mask: Operation not permitted", "error: bad"], False, False),
         (1, ["cannot open /models/base.gguf: Permission denied"], False, False),
         (1, ["cudaMalloc failed: out of memory", "main: exiting due to model loading error"], True, False),
