@@ -111,6 +111,7 @@ def lived_in(machine: FakeManager) -> Path:
             swap(ready, home, now=1.8e9)
 
     asyncio.run(restore())
+    (home / "serving" / "llamacpp" / "compiled" / "one").mkdir(parents=True)
     assert main(["service", "install"]) == 0
     machine.set(active=False)
     return home
