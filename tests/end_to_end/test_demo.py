@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 from goodbot import GoodbotError
-from goodbot.base import priority
-from goodbot.learning.training import disk_room
+from goodbot.base import full_disk, priority
 from goodbot_training.tiny import demo, show
 from goodbot_training.tiny.demo import play
 from goodbot_training.tiny.judge import style_of
@@ -109,7 +108,7 @@ async def test_without_room_it_says_so_and_does_not_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its training would have waited for the disk, and the demo for its training, without a word."""
-    monkeypatch.setattr(disk_room, "_free", lambda _: 10_000_000)
+    monkeypatch.setattr(full_disk, "_free", lambda _: 10_000_000)
     arguments = argparse.Namespace(home=tmp_path, seed=0, backend="auto", questions=1, like="friendly")
     with pytest.raises(GoodbotError, match="MB of the disk are free"):
         async with asyncio.timeout(patience(60)):

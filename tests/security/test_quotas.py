@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from goodbot.access import limits
 from goodbot.api.events import Outcome, RatingEvent, RatingKind, UserRef
+from goodbot.base import full_disk
 from goodbot.base.errors import StoreError
 from goodbot.config import ServingConfig
 from goodbot.testing import VirtualClock
@@ -92,7 +93,7 @@ async def test_s7_with_little_space_words_are_not_kept_and_say_so(
 ) -> None:
     async with open_bot(tmp_path) as bot:
         turn = (await one(bot, capture("a"))).turn
-        little(monkeypatch, limits.RESERVE - 1)
+        little(monkeypatch, full_disk.RESERVE - 1)
         refused = await one(bot, words("w", RatingKind.COMMENT, "too long", turn, "owner"))
         assert (refused.outcome, await count(bot, "events")) == (Outcome.IGNORED, 0)
         assert refused.text == "Less than 500 MB of the disk are free: your words are not kept, ratings are."
@@ -103,7 +104,7 @@ def little(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
     def usage(_: Path) -> SimpleNamespace:
         return SimpleNamespace(free=free)
 
-    monkeypatch.setattr(limits.shutil, "disk_usage", usage)
+    monkeypatch.setattr(full_disk.shutil, "disk_usage", usage)
 
 
 async def test_s7_with_little_space_captures_stop_and_ratings_go_in(
@@ -111,14 +112,14 @@ async def test_s7_with_little_space_captures_stop_and_ratings_go_in(
 ) -> None:
     async with open_bot(tmp_path) as bot:
         turn = (await one(bot, capture("a"))).turn
-        little(monkeypatch, limits.RESERVE - 1)
+        little(monkeypatch, full_disk.RESERVE - 1)
         refused = await one(bot, capture("b"))
         assert (refused.outcome, await count(bot, "turns")) == (Outcome.IGNORED, 1)
         assert refused.text.startswith("Less than 500 MB of the disk are free")
         assert (await one(bot, rating("r", turn=turn))).outcome is Outcome.ACCEPTED
         assert (await bot.say("And you?")).turn, "chats go on"
         assert "less than 500 MB of the disk are free" in await bot.command("status")
-        little(monkeypatch, limits.RESERVE)
+        little(monkeypatch, full_disk.RESERVE)
         assert (await one(bot, capture("b"))).outcome is Outcome.ACCEPTED
         assert "of the disk" not in await bot.command("status")
 

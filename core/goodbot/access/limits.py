@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 
 from goodbot.api.sentences import Reason, because
+from goodbot.base import full_disk
 from goodbot.base.clock import Clock
 from goodbot.config import ServingConfig
 
-RESERVE = 500_000_000
-"""Bytes of the disk that are left to ratings: with less, no answers of other programs are kept."""
 CODES_ANSWERED = 5
 """Of a stranger's wrong pairing codes and `forget me`, so many an hour are answered; more meet silence."""
 TOO_MANY = "too_many"
@@ -152,8 +150,5 @@ class Quotas:
 
 def no_reserve(home: Path, why: str = "no_space", *, ahead: int = 0) -> Reason | None:
     """As `Quotas.no_reserve`, before so many bytes `ahead` are written below `home`."""
-    try:
-        free = shutil.disk_usage(home).free
-    except OSError:
-        return None  # the store says what is wrong with the disk
-    return None if free - ahead >= RESERVE else because(why, megabytes=RESERVE // _MEGABYTE)
+    megabytes = full_disk.lacking(home, ahead)
+    return because(why, megabytes=megabytes) if megabytes else None

@@ -6,9 +6,9 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 
-from goodbot.access.limits import RESERVE
 from goodbot.api.feature import Figures
 from goodbot.base.busy import TurnedAway
+from goodbot.base.full_disk import RESERVE
 from goodbot.commands.services import Services
 from goodbot.daemon.http.readiness import OK, parts
 from goodbot.store import acceptance, inbox, settings

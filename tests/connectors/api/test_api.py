@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from goodbot.access import limits
 from goodbot.api.events import CaptureEvent, OrderKey
+from goodbot.base import full_disk
 from goodbot.config import ServingConfig
 from goodbot.testing import VirtualClock
 
@@ -414,8 +415,8 @@ async def test_s7_what_is_not_kept_is_429_with_a_sentence(
     api: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = await api.me.captured()
-    little = SimpleNamespace(free=limits.RESERVE - 1)
-    monkeypatch.setattr(limits.shutil, "disk_usage", lambda _: little)
+    little = SimpleNamespace(free=full_disk.RESERVE - 1)
+    monkeypatch.setattr(full_disk.shutil, "disk_usage", lambda _: little)
     status, said = await api.me.post("/v1/turns", ANSWER)
     assert (status, said["error"]["type"]) == (429, "too_many_requests")
     assert said["error"]["message"].startswith("Less than 500 MB of the disk are free")
@@ -428,7 +429,7 @@ async def test_26_4_whoever_is_told_to_try_again_is_counted_in_status(
     """It counted those for whom there was no place, and not those whom the API itself had put off."""
     assert "told to try again later" not in await api.bot.command("status")
     with monkeypatch.context() as patch:
-        patch.setattr(limits.shutil, "disk_usage", lambda _: SimpleNamespace(free=limits.RESERVE - 1))
+        patch.setattr(full_disk.shutil, "disk_usage", lambda _: SimpleNamespace(free=full_disk.RESERVE - 1))
         assert [(await api.me.post("/v1/turns", ANSWER))[0] for _ in range(2)] == [429, 429]
     assert "2 calls by HTTP were told to try again later" in await api.bot.command("status")
 

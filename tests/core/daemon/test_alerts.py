@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.access import limits, pairing
+from goodbot.access import pairing
 from goodbot.api.fingerprint import ServedAs
+from goodbot.base import full_disk
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import StoreError
@@ -46,7 +47,7 @@ def answered(value: object) -> Callable[..., Awaitable[Any]]:
 
 
 def no_space(_: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(limits, "RESERVE", 1 << 60)
+    patch.setattr(full_disk, "RESERVE", 1 << 60)
 
 
 def store_fails(_: Bot, patch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from goodbot.access import limits
+from goodbot.base import full_disk
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.cli import importing as laying
 from goodbot.conversation.imports import files
@@ -171,7 +171,7 @@ async def test_s5_what_is_learnt_of_a_file_are_its_words_not_its_ids(tmp_path: P
 def disk(monkeypatch: pytest.MonkeyPatch, free: Iterator[int]) -> None:
     """So much of it is free, each time that it is asked."""
     usage = SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=next(free)))
-    monkeypatch.setattr(limits, "shutil", usage)
+    monkeypatch.setattr(full_disk, "shutil", usage)
 
 
 async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
@@ -183,14 +183,14 @@ async def test_s7_an_import_leaves_the_reserve_of_the_disk_to_ratings(
         ready.parent.mkdir(parents=True)
         ready.write_text(json.dumps(RECORD))
         source = written(tmp_path / "f.jsonl", RECORD)
-        free = limits.RESERVE + source.stat().st_size
-        for room in ([free - 1], [free, limits.RESERVE - 1]):
+        free = full_disk.RESERVE + source.stat().st_size
+        for room in ([free - 1], [free, full_disk.RESERVE - 1]):
             disk(monkeypatch, left := iter(room))
             with pytest.raises(GoodbotError, match="disk"):
                 await bring_in(bot, source)
             assert list(left) == []
             assert list(ready.parent.parent.iterdir()) == [ready.parent]
-        disk(monkeypatch, repeat(limits.RESERVE - 1))
+        disk(monkeypatch, repeat(full_disk.RESERVE - 1))
         with pytest.raises(GoodbotError, match="disk"):
             await bot.app.commands.execute(bot.chat.typed("import", ready.parent.name), direct=True)
         assert (await export(bot))[0] == []

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from goodbot.access.limits import RESERVE
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts import commas
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import cage, spawn
+from goodbot.base.full_disk import RESERVE
 from goodbot.cli.doctor.checks import short, size
 from goodbot.config import secrets
 

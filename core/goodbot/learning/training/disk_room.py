@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from goodbot.access.limits import RESERVE
 from goodbot.api.sentences import Condition, waits
+from goodbot.base import full_disk
 from goodbot.learning.core import Core
 from goodbot.learning.training.settings import shape
 
 _BYTES = 28
 """For each weight of an adapter: its files, and two checkpoints with two moments each, in 32 bits."""
-_MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,13 +32,5 @@ class DiskRoom:
 
     def missing(self) -> Condition | None:
         """What a training waits for; None: there is room."""
-        wanted = RESERVE + self.needed
-        try:
-            enough = _free(self.home) >= wanted
-        except OSError:
-            return None  # the store says what is wrong with the disk
-        return None if enough else waits("disk", megabytes=-(-wanted // _MEGABYTE))
-
-
-def _free(home: Path) -> int:
-    return shutil.disk_usage(home).free
+        megabytes = full_disk.lacking(self.home, self.needed)
+        return waits("disk", megabytes=megabytes) if megabytes else None

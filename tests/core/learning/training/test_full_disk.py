@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.access import limits
+from goodbot.base import full_disk
 from goodbot.base.errors import GoodbotError, StoreFullError, TrainingError
 from goodbot.base.full_disk import is_full
 from goodbot.learning.training import attempts, disk_room
@@ -85,7 +87,7 @@ async def test_t10_a_training_waits_for_the_room_that_it_needs(
             bot.fake.set(train="disk")
             await fails(bot)
         with monkeypatch.context() as patch:
-            patch.setattr(disk_room, "_free", lambda home: 400_000_000)
+            patch.setattr(full_disk, "_free", lambda home: 400_000_000)
             assert "waits until 500 MB of the disk are free" in await bot.command("train")
             if begun:
                 await bot.command("resume")
@@ -106,7 +108,7 @@ async def test_t10_a_training_waits_for_the_room_that_it_needs(
 async def test_t10_by_itself_none_begins_without_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk_room, "_free", lambda home: 0)
+    monkeypatch.setattr(full_disk, "_free", lambda home: 0)
     async with open_bot(tmp_path, schedule="auto") as bot:
         await bot.rated(8)
 
@@ -114,17 +116,20 @@ async def test_t10_by_itself_none_begins_without_room(
             return "of the disk are free" in (await bot.status())["next"]
 
         await until(waits)
-        monkeypatch.setattr(disk_room, "_free", lambda home: 1 << 40)
+        monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
         bot.app.scheduler.wake()
         await until(bot.app.registry.active)
 
 
 def test_what_is_needed_grows_with_what_is_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_room, "_free", lambda home: 600_000_000)
+    monkeypatch.setattr(full_disk, "_free", lambda home: 600_000_000)
     assert disk_room.DiskRoom(home=tmp_path, needed=100_000_000).missing() is None
     missing = disk_room.DiskRoom(home=tmp_path, needed=100_000_001).missing()
     assert missing is not None
     assert missing.facts == {"megabytes": 601}
+    said = limits.no_reserve(tmp_path, ahead=100_000_001)
+    assert said is not None
+    assert said.facts == missing.facts, "whoever asks is told the same"
     monkeypatch.undo()
     assert disk_room.DiskRoom(home=tmp_path / "gone", needed=0).missing() is None
 
