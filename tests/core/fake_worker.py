@@ -177,7 +177,8 @@ def predict() -> int:
 
 
 def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
-    """Six steps, a checkpoint after each. `hold` waits before one, `deaths` are those it dies before.
+    """Six steps, a checkpoint after each. `hold` waits before one, `deaths` are those it dies before, `by`
+    a signal.
 
     The file `steps` in the model's directory lists what was done: run, step, attempt.
     """
@@ -188,7 +189,7 @@ def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:
         if modes.get("deaths", []).count(step) > died:
             with done.open("a") as file:
                 file.write(f"dies {step}\n")
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.Signals[modes.get("by", "SIGKILL")])
         emit(
             event="progress",
             phase="train",

@@ -32,6 +32,8 @@ class RunProgress:
     """How often the memory did not suffice."""
     over: int = 0
     """How often it has started over without a rating that had changed."""
+    endless: int = 0
+    """How often its child was ended since it did not end by itself."""
 
     @property
     def where(self) -> str:
@@ -154,6 +156,12 @@ async def runs_out(db: aiosqlite.Connection, run: int) -> RunProgress:
     """The memory did not suffice: the next plan is a smaller one."""
     now = await of(db, run)
     return await _set(db, run, replace(now, memory=now.memory + 1, starts=0))
+
+
+async def overruns(db: aiosqlite.Connection, run: int) -> RunProgress:
+    """The child had to be ended: it had computed for longer than it may, or said nothing any more."""
+    now = await of(db, run)
+    return await _set(db, run, replace(now, endless=now.endless + 1))
 
 
 async def starts_over(db: aiosqlite.Connection, run: int) -> RunProgress:

@@ -3,7 +3,8 @@
 
 How often is bounded by what the store knows of the run (`store/progress.py`), so that it is also across
 restarts of goodbot: three children that do not get on end the run, and so do three that run out of
-memory. Each child after a failure gets a smaller memory plan.
+memory, or that have to be ended, whatever they say of how far they are. Each child after a failure gets a
+smaller memory plan.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from goodbot.store import Store, distilled, progress, quarantined, settings, shi
 logger = logging.getLogger(__name__)
 
 MOST = 3
-"""Children without a step forward, and children that ran out of memory."""
+"""Children without a step forward, children that ran out of memory, and children that did not end."""
 
 
 class Attempts:
@@ -94,6 +95,10 @@ class Attempts:
                     f"it ran out of memory {MOST} times, at last with the smallest plan there is ({error})",
                     kind="oom",
                 ) from error
+        elif error.kind in ("endless", "silent"):
+            now = await self._store.write(lambda db: progress.overruns(db, run))
+            if max(now.starts, now.endless) >= MOST:
+                raise error
         elif error.kind in ("killed", "died"):
             now = await self._store.read(lambda db: progress.of(db, run))
             if now.starts >= MOST:

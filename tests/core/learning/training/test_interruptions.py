@@ -71,6 +71,24 @@ async def test_a_child_that_always_dies_at_the_same_step_ends_the_run(tmp_path: 
         await check(bot)
 
 
+@pytest.mark.parametrize(
+    ("deaths", "state", "steps"), [([2, 4], "activated", 6), ([1, 2, 3], "failed", 3), ([2] * 3, "failed", 2)]
+)
+async def test_one_that_computes_for_too_long_is_followed_by_one_that_goes_on_but_not_for_ever(
+    tmp_path: Path, deaths: list[int], state: str, steps: int
+) -> None:
+    """Its checkpoint was lost with the run. That it says that it gets on gives it no more than three."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(train="steps", deaths=deaths, by="SIGXCPU")
+        verdict = await bot.train()
+        assert verdict.state == state, verdict.reason
+        assert done(bot) == each_step_once()[:steps]
+        assert ("longer than it may" in verdict.reason) == (state == "failed")
+        assert (await bot.status())["ratings"] == (8 if state == "failed" else 2)
+        await check(bot)
+
+
 async def test_a_child_after_one_that_was_killed_gets_a_smaller_memory_plan(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
