@@ -19,6 +19,7 @@ from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.daemon.loopback import Answer
 from goodbot.features.filters import plugin as filters
 from goodbot.learning.training import batch, opening
+from goodbot.learning.training.filtering import Screening
 from goodbot.store import turns
 
 from tests.core.builders import OWNER, Bot, check, open_bot, rows, until
@@ -410,6 +411,7 @@ async def test_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_st
         made = await bot.rated(8)
         run = await bot.app.scheduler.start(in_words("a test"))
         await asyncio.to_thread(given.asked.wait, patience(10))
+        assert bot.store._snapshots == 0, "it held a state of the store, whose log grew"
         await asyncio.wait_for(bot.react(made[1], "👍"), patience(10))
         assert await bot.labels(made[1])
         await asyncio.wait_for(bot.app.scheduler.stop(), patience(10))
@@ -439,11 +441,46 @@ async def test_while_a_filter_thinks_about_a_run_that_starts_over_ratings_are_st
         await bot.command("undo", undone.turn)
         ending = asyncio.create_task(bot.finish_training())
         await asyncio.to_thread(given.asked.wait, patience(10))
+        assert bot.store._snapshots == 0
         await asyncio.wait_for(bot.react(made[2], "👍"), patience(10))
         assert not ending.done()
         given.gone.set()
         assert (await ending).state == "activated"
         await check(bot)
+
+
+async def test_a_look_ahead_holds_nothing_while_a_filter_thinks_and_a_claim_asks_none(
+    tmp_path: Path, given: type[Given]
+) -> None:
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        await bot.rated(8)
+        screening = Screening(bot.app.filtering)
+        taking = batch.usual(bot.app, screening, parent=0)
+        counted, items = await bot.store.write(lambda db: batch.take(db, taking))
+        assert (counted, items, given.asked.is_set()) == (0, (), False)
+        looking = asyncio.create_task(bot.command("train", "--dry-run"))
+        await asyncio.to_thread(given.asked.wait, patience(10))
+        assert bot.store._snapshots == 0
+        given.gone.set()
+        assert "learns from 6 ratings" in await looking
+
+
+async def test_what_comes_each_time_that_filters_have_been_asked_waits_for_the_next_training(
+    tmp_path: Path, given: type[Given]
+) -> None:
+    given.gone.set()
+    async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:
+        screening, looks = Screening(bot.app.filtering), 0
+        taking = batch.usual(bot.app, screening, parent=0)
+
+        async def look() -> int:
+            nonlocal looks
+            looks += 1
+            await bot.rated(1)
+            return (await bot.store.snapshot(lambda db: batch.take(db, taking)))[0]
+
+        counted = await screening.through(look)
+        assert (counted, looks) == (3, 4)
 
 
 async def test_what_has_failed_is_not_tried_over_and_over_and_status_says_why(tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ async def look(
     one trains now, and nothing is computed beside it. Raises StoreError, AdapterError."""
     store, pool = core.store, core.pool
     screening = Screening(core.filtering)
-    items, ties = await store.snapshot(lambda db: _items(db, core, lines, waiting, parent, screening))
+    items, ties = await screening.through(
+        lambda: store.snapshot(lambda db: _items(db, core, lines, waiting, parent, screening))
+    )
     aside = await store.read(lambda db: quarantined.listed(db, pool.model))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: turns.off_policy(db, pool.model, [item.turn for item in heard]))

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What filters leave out of a training: each is asked anew about each answer that one would take."""
+"""What filters leave out of a training: each is asked anew about each answer that one would take.
+
+A look at the store notes what they have not been asked about, and takes nothing of it. They are asked once
+it has ended, and then the store is looked at again: a slow filter holds no state of the store, whose log
+would grow for as long.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,9 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
+from typing import TypeVar
 
 import aiosqlite
 
@@ -25,6 +31,11 @@ from goodbot.store.words import Word
 
 logger = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+_Key = tuple[str, Sequence[str]]
+"""An answer, and what was said of it."""
+_TRIES = 3
+"""So often they are asked about what has come since they were; what comes then waits for the next training."""
 _AGAIN = "the log says why, and `train` tries it again"
 _LONGEST = 80
 """Characters of a reason that are kept."""
@@ -85,35 +96,53 @@ class Screening:
         self.sketches: Sketches = {}
         """By which answers are compared with each other, as far as that was prepared."""
         self._filtering = filtering
-        self._known: dict[tuple[str, Sequence[str]], str] = {}
-        """What was found, by answer and what was said of it: nothing is asked twice."""
+        self._known: dict[_Key, str] = {}
+        """What was found: nothing is asked twice."""
+        self._unasked: dict[_Key, FilterCase] = {}
+        """What the last look has come upon and nothing is known of."""
         self._whole = False
+
+    async def through(self, look: Callable[[], Awaitable[_T]]) -> _T:
+        """What a look at the store comes to once filters have been asked about what it finds.
+
+        It is done anew after that. Raises TrainingError.
+        """
+        self._unasked = {}
+        found = await look()
+        for _ in range(_TRIES):
+            if not self._unasked:
+                break
+            self._whole = False
+            unasked, self._unasked = self._unasked, {}
+            await asyncio.to_thread(self._ask, unasked)  # thousands of long answers take seconds
+            found = await look()
+        if self._whole:
+            self._filtering.failed = ""
+        return found
 
     async def passed(
         self, db: aiosqlite.Connection, found: Sequence[Candidate], said: Mapping[str, Sequence[Word]]
     ) -> list[Candidate]:
-        """What of it may train with what was `said` of it. Raises TrainingError."""
+        """What of it may train with what was `said` of it, by what is known: filters are not asked here."""
         if not self._filtering:
             return [*found]
-        self._whole = False
         typed = {one.turn.id: words.may_be_heard(said.get(one.turn.id, ()), one.labels) for one in found}
         texts = await words.texts(db, typed)
         own = {turn: tuple(text for text, _ in (*one.said, *one.better)) for turn, one in texts.items()}
-        cases = [FilterCase(turn=one.turn, said=own[one.turn.id]) for one in found]
-        reasons = await asyncio.to_thread(self._asked, cases)  # thousands of long answers take seconds
-        self._filtering.failed, self._whole = "", True
+        cases = {(one.turn.id, own[one.turn.id]): one for one in found}
+        self._unasked |= {
+            key: FilterCase(turn=one.turn, said=key[1])
+            for key, one in cases.items()
+            if key not in self._known
+        }
+        reasons = {key[0]: self._known[key] for key in cases if key in self._known}
         self.left_out = {turn: why for turn, why in {**self.left_out, **reasons}.items() if why}
-        return [one for one in found if not reasons[one.turn.id]]
+        self._whole = True
+        return [one for one in found if reasons.get(one.turn.id) == ""]
 
-    def _asked(self, cases: Sequence[FilterCase]) -> dict[str, str]:
-        """Answer → what is in it; empty: nothing."""
-        reasons: dict[str, str] = {}
-        for case in cases:
-            key = (case.turn.id, case.said)
-            if key not in self._known:
-                self._known[key] = self._filtering.reason(case)
-            reasons[case.turn.id] = self._known[key]
-        return reasons
+    def _ask(self, unasked: Mapping[_Key, FilterCase]) -> None:
+        for key, case in unasked.items():
+            self._known[key] = self._filtering.reason(case)
 
     async def keep(self, store: Store, pool: Pool, settings: Mapping[str, object], now: float) -> None:
         """Let it be known, and be counted no more until the next look or other `settings`.

@@ -47,7 +47,8 @@ class Ahead:
         left_out = frozenset(self._restless) if self._tries == TRIES else frozenset[str]()
         self._taking = replace(self._taking, but=left_out)
         ahead = self._tries <= TRIES
-        self._found = await self._store.snapshot(self._take) if ahead else None
+        store, take = self._store, self._take
+        self._found = await self.screening.through(lambda: store.snapshot(take)) if ahead else None
 
     @property
     def whole(self) -> bool:
@@ -136,8 +137,8 @@ async def looked_at(
     """Look at what a run from `parent` that starts over may claim: its `own` items, and all that is `free`
     where it takes that. Raises TrainingError.
 
-    While it claims, whoever rates waits for it: then filters are asked about nothing but what has come since,
-    no answer's length is read again, and none is prepared again for being compared with others.
+    While it claims, whoever rates waits for it: then filters are not asked, what has come since waits for the
+    next run, no answer's length is read again, and none is prepared again for being compared with others.
     """
     screening, pool, training = Screening(core.filtering), core.pool, core.config.training
     taking = replace(batch.usual(core, screening, parent=parent), replay=replay)
@@ -166,5 +167,5 @@ async def looked_at(
             await prepare(db, await training_pool.build(db, pool, parent, rows), True)
 
     if core.filtering or training.duplicate_limit:
-        await core.store.snapshot(look)
+        await screening.through(lambda: core.store.snapshot(look))
     return screening
