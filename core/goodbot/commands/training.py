@@ -21,7 +21,7 @@ from goodbot.commands.base import DETAILS, Call, Result, wrong
 from goodbot.commands.dry_run import FLAG, dry_run
 from goodbot.conversation.notifications import LiveMessage
 from goodbot.conversation.notifications.owners import news_key
-from goodbot.learning.training.publish import RunOutcome
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.learning.training.scheduler import CANCELLED
 from goodbot.store import news, quarantined, settings
 from goodbot.store.progress import RunProgress

@@ -27,7 +27,7 @@ from goodbot.inference.servers.health import probe
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import RunOutcome
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.trainer import Trainer
 from goodbot.store import training_pool

@@ -32,7 +32,7 @@ from goodbot.config.toml import section
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
-from goodbot.learning.training.publish import RunOutcome
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.store import runs
 
 RATER = "rater"

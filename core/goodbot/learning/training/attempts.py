@@ -62,15 +62,16 @@ class Attempts:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
 
-    async def full(self, run: int, error: Exception) -> TrainingError | None:
+    async def full(self, run: int, error: Exception, *, recorded: bool) -> TrainingError | None:
         """What is said of a run that waits until the disk has room again; None: it has another end.
 
         It waits no more after so many starts without a step forward: there is room by all that can be seen.
+        One whose version is `recorded` starts no more children, and always waits.
         """
         if not full_disk.is_full(error):
             return None
         now = await self._store.read(lambda db: progress.of(db, run))
-        if now.starts >= MOST:
+        if now.starts >= MOST and not recorded:
             return None
         said = f"{full_disk.SENTENCE} Then the training goes on{now.where}."
         return TrainingError(said, kind=full_disk.KIND)

@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 _Key = tuple[str, Sequence[str]]
 """An answer, and what was said of it."""
 _TRIES = 3
-"""So often they are asked about what has come since they were; what comes then waits for the next training."""
+"""So often they are asked about what has come since they were; what comes then waits for the next run."""
 _AGAIN = "the log says why, and `train` tries it again"
 _LONGEST = 80
 """Characters of a reason that are kept."""

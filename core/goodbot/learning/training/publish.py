@@ -18,55 +18,18 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import Reason, because, ended, in_words, words
-from goodbot.api.server import BASE
-from goodbot.base import trees
-from goodbot.base.errors import AdapterError, GoodbotError, ServerError, TrainingError, unexpected
+from goodbot.api.sentences import Reason, because, in_words
+from goodbot.base import full_disk, trees
+from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
 
 logger = logging.getLogger(__name__)
 
-NO_VERDICT = "the trainer reported no verdict"
 _TRIES = 2
 """How often it is tried again after the model has ended under it."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunOutcome:
-    """How a run ended. `version` is the new adapter when `state` is `activated`."""
-
-    run: int
-    state: str
-    ending: tuple[Reason, ...]
-    """Why it ended so."""
-    version: int = BASE
-    kind: str = ""
-    """Of a failure: `TrainingError.kind`."""
-
-    @property
-    def reason(self) -> str:
-        """`ending` in English."""
-        return words(*self.ending)
-
-
-def verdict_of(gate: Mapping[str, Any], left: int) -> tuple[Reason, ...]:
-    """What the gate has said, as codes where its trainer gives them; and that answers were `left`."""
-    said = tuple(Reason(*one) for one in gate.get("said", ()))
-    if not said:
-        sentence = str(gate["reason"]) if "reason" in gate else NO_VERDICT
-        said = in_words(ended(sentence) if left > 0 else sentence)
-    return (*said, because("answers_wait", answers=left)) if left > 0 else said
-
-
-def failed(run: int, error: Exception) -> RunOutcome:
-    """What a run came to that something has broken; what nobody foresaw is in the log."""
-    if isinstance(error, GoodbotError):
-        kind = error.kind if isinstance(error, TrainingError) else ""
-        return RunOutcome(run=run, state="failed", ending=in_words(str(error)), kind=kind)
-    logger.error("run %d", run, exc_info=error, extra={"run": run})
-    return RunOutcome(run=run, state="failed", ending=in_words(unexpected(error)))
 
 
 class _Step(Enum):
@@ -110,6 +73,8 @@ class Publisher:
         """`ask` as in `[serving]`: when owners are asked which version is better."""
         self._store, self._clock, self._plugins, self._pool = core.store, core.clock, core.plugins, core.pool
         self._registry, self._ask = registry, ask
+        self._kept: _New | None = None
+        """What a full disk has kept from going live."""
 
     async def go(
         self,
@@ -156,11 +121,34 @@ class Publisher:
         )
         if objection := await self._commit(run, row, directory):
             return RunOutcome(run=run, state="superseded", ending=objection)
-        return await self._activate(
+        return await self._live(
             _New(
                 run=run, version=version, parent=parent, active=active, old=active, gate=gate, verdict=verdict
             )
         )
+
+    def waits(self, run: int) -> bool:
+        """Whether a run's version is recorded, and a full disk has kept it from going live."""
+        return self._kept is not None and self._kept.run == run
+
+    async def again(self, run: int) -> RunOutcome | None:
+        """Go on from there; None where it does not wait."""
+        return await self._live(self._kept) if self._kept is not None and self.waits(run) else None
+
+    def drop(self) -> None:
+        """It starts over: what was recorded is not to go live."""
+        self._kept = None
+
+    async def _live(self, new: _New) -> RunOutcome:
+        """`_activate`; where the disk is full, `again` goes on."""
+        try:
+            outcome = await self._activate(new)
+        except Exception as error:
+            if full_disk.is_full(error):
+                self._kept = new
+            raise
+        self._kept = None
+        return outcome
 
     async def _published(self, output: Path, manifest: AdapterManifest) -> tuple[Path, AdapterManifest]:
         """`publish`; who ends the run meanwhile, since somebody is forgotten perhaps, leaves no files."""
@@ -215,19 +203,27 @@ class Publisher:
                 expected=new.active,
                 guard=lambda db: self._ends(db, new, ask=self._ask != "never"),
             )
-        except NotServedError as error:  # nothing is wrong with what was learnt
-            if waiting := await self._wait(new, adapters.UNSERVED, str(error)):
-                return waiting
+        except (AdapterError, ServerError) as error:
+            if hindered := await self._hindered(new, error, left, life):
+                return hindered
             live = False
-        except ServerError as error:
-            return await self._unreachable(new, error, left, life)
-        except AdapterError as error:
-            return new.failed(error)
         if live:
             return new.activated()
         objection = await self._store.read(lambda db: objections.objection(db, self._pool, new.run))
         overtaken = (because("ended_overtaken"),)
         return RunOutcome(run=new.run, state="superseded", ending=objection or overtaken)
+
+    async def _hindered(
+        self, new: _New, error: AdapterError | ServerError, left: int, life: int
+    ) -> RunOutcome | None:
+        """What comes of one that cannot be loaded; None: something speaks against it. Raises where it waits."""
+        if full_disk.is_full(error):
+            raise error
+        if isinstance(error, NotServedError):  # nothing is wrong with what was learnt
+            return await self._wait(new, adapters.UNSERVED, str(error))
+        if isinstance(error, ServerError):
+            return await self._unreachable(new, error, left, life)
+        return new.failed(error)
 
     async def _unreachable(self, new: _New, error: ServerError, left: int, life: int) -> RunOutcome:
         """The model may have ended under it, which says nothing of what was learnt."""

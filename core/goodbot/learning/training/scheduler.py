@@ -20,7 +20,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.idle import LoadMonitor
 from goodbot.learning.training.disk_room import DiskRoom
-from goodbot.learning.training.publish import RunOutcome
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.learning.training.readiness import Readiness, not_yet
 from goodbot.learning.training.round_size import RoundSize
 from goodbot.learning.training.trainer import STOPPED, Trainer

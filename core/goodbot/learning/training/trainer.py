@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
-
 from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base.errors import GoodbotError, boundary
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -29,8 +27,10 @@ from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.folders import RunFolders
 from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
-from goodbot.learning.training.publish import Publisher, RunOutcome, failed, verdict_of
+from goodbot.learning.training.outcome import RunOutcome, end, failed, verdict_of
+from goodbot.learning.training.publish import Publisher
 from goodbot.store import codec, progress, quarantined, runs
+from goodbot.store.commit_queue import Operation
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Trainer:
         taken = await self._taken_up(replay)
         parent = await self._registry.usable_ancestor(await self._registry.head())
         run, parent, items = taken or await self._claimed(parent, cause, at_least, replay)
-        self._begins()
+        self._begins(run)
         try:
             await self._plugins.on_training_started(run, len(items), [one.reward for one in items])
             verdict = await self._train(run, active, parent, items, background)
@@ -92,14 +92,15 @@ class Trainer:
                 parent, items = await self._without_changes(run, parent, items, replay)
                 if not items:
                     break
-                self._begins()
+                self._begins(run)
                 verdict = await self._train(run, active, parent, items, background)
         except asyncio.CancelledError:
             if self.ending or not await self._suspended(run):
                 await self._finish(self._ended(run))
             raise
         except Exception as error:
-            if not replay and await self.underway() and (full := await self._attempts.full(run, error)):
+            of = {"recorded": self._going_live.waits(run)}
+            if not replay and await self.underway() and (full := await self._attempts.full(run, error, **of)):
                 await self._plugins.on_training_interrupted(run)
                 raise full from error
             verdict = failed(run, error)
@@ -120,7 +121,9 @@ class Trainer:
         """The run without a verdict: the one that trains now, or one that was interrupted."""
         if self._unwritten is not None:
             return None  # it has one
-        return await self._store.read(lambda db: progress.underway(db, self._pool.scope))
+        found = await self._store.read(lambda db: progress.underway(db, self._pool.scope))
+        # What is recorded may go live yet: nothing else speaks against it than before that.
+        return replace(found, published=False) if found and self._going_live.waits(found.run) else found
 
     async def release(self, ending: tuple[Reason, ...]) -> bool:
         """Give up an interrupted run; its ratings are free. False when there is none."""
@@ -174,6 +177,7 @@ class Trainer:
         self, run: int, parent: int, items: tuple[runs.RunItem, ...], replay: bool
     ) -> tuple[int, tuple[runs.RunItem, ...]]:
         """Start over without what has changed; from which version, and on what: nothing ends the run."""
+        self._going_live.drop()
         of = (self._core, self._registry, self._lines, self._folders, run)
         clean, left = await starting_over.start_over(*of, parent, items, replay=replay)
         self._left += len(items) - len(left)
@@ -195,7 +199,7 @@ class Trainer:
     async def _claimed(self, parent: int, cause: Sequence[Reason], at_least: int, replay: bool) -> Claimed:
         """`_claim`, which once begun also commits: a run that nobody knows could never be ended."""
         if (unwritten := self._unwritten) is not None:
-            await self._store.write(partial(self._write, verdict=unwritten))
+            await self._store.write(self._ends(unwritten))
             self._unwritten = None
         ahead = opening.Ahead(self._core, parent=parent, replay=replay)
         claimed: Claimed | None = None
@@ -217,8 +221,8 @@ class Trainer:
         opened = await opening.opened(*of, cause=cause, at_least=at_least)
         return opened and (opened[0], ahead.parent, opened[1])
 
-    def _begins(self) -> None:
-        self._gate = {}
+    def _begins(self, run: int) -> None:
+        self._gate = self._gate if self._going_live.waits(run) else {}
         self._moves({"phase": "load", "step": 0, "steps": 0})
 
     def _moves(self, event: Mapping[str, Any]) -> None:
@@ -227,6 +231,8 @@ class Trainer:
     async def _train(
         self, run: int, active: int, parent: int, items: Sequence[runs.RunItem], background: bool
     ) -> RunOutcome:
+        if (live := await self._going_live.again(run)) is not None:
+            return live
         job = await make_job(
             *(self._core, self._registry, self._lines),
             run=run,
@@ -269,21 +275,15 @@ class Trainer:
         """Write the verdict, unless the run has one already, and tell the plugins which it is."""
         await asyncio.to_thread(self._folders.remove, verdict.run)
         try:
-            verdict = await self._store.write(partial(self._write, verdict=verdict))
+            verdict = await self._store.write(self._ends(verdict))
         except Exception:
             logger.exception("the verdict of run %d was not stored", verdict.run, extra={"run": verdict.run})
             self._unwritten = verdict  # the next claim does it: no run can start beside this one
         logger.info("run %d: %s: %s", verdict.run, verdict.state, verdict.reason, extra={"run": verdict.run})
         await self._plugins.on_training_finished(verdict.run, verdict.state, verdict.reason)
 
-    async def _write(self, db: aiosqlite.Connection, *, verdict: RunOutcome) -> RunOutcome:
-        run, state, ending, now = verdict.run, verdict.state, verdict.ending, self._clock.now()
-        if not await runs.finish(db, run, state, ending, self._gate, now):
-            live = await runs.live(db, run)  # it was stopped in the moment in which that happened
-            return verdict if live is None else replace(verdict, state="activated", ending=live)
-        if verdict.kind == "oom":
-            await quarantined.add_all(db, run, "oom", verdict.reason, now)
-        return verdict
+    def _ends(self, verdict: RunOutcome) -> Operation[RunOutcome]:
+        return partial(end, outcome=verdict, gate=self._gate, now=self._clock.now())
 
     async def _on_event(self, run: int, event: Mapping[str, Any]) -> None:
         if event["event"] == "gate":

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from goodbot.access import limits
 from goodbot.base import full_disk
-from goodbot.base.errors import GoodbotError, StoreFullError, TrainingError
+from goodbot.base.errors import AdapterError, GoodbotError, StoreFullError, TrainingError
 from goodbot.base.full_disk import is_full
 from goodbot.learning.training import attempts, disk_room
 
@@ -62,6 +62,64 @@ async def test_t10_nor_does_one_that_is_full_when_its_version_is_laid_down(
             patch.setattr(bot.app.trainer._going_live, "go", go)
             await fails(bot)
         await goes_on(bot)
+
+
+def not_converted() -> AdapterError:
+    error = AdapterError("it was not converted")
+    error.__cause__ = FULL
+    return error
+
+
+@pytest.mark.parametrize("error", [StoreFullError("full"), not_converted()], ids=["database", "copy"])
+async def test_t10_nor_does_one_that_is_full_once_its_version_was_recorded(
+    error: GoodbotError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was given up then, and all its answers were trained anew."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.registry, "activate", activate)
+            for _ in range(attempts.MOST + 1):
+                await fails(bot)
+        assert [row.version for row in await bot.app.registry.rows()] == [1]
+        assert await bot.app.registry.active() == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(full_disk, "_free", lambda home: 400_000_000)
+            await bot.command("resume")
+            assert "until 500 MB of the disk are free" in (await bot.status())["next"]
+        bot.app.scheduler.wake()
+        await bot.settle()
+        run = await bot.last_run()
+        assert (run.id, run.state) == (1, "activated"), run.reason
+        assert await bot.app.registry.active() == 1, "it was not trained once more"
+        await check(bot)
+        assert not list((tmp_path / "bot" / "staging").iterdir())
+
+
+async def test_t10_what_waits_for_the_disk_does_not_go_live_once_its_rating_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        made = await bot.rated(8)
+        await bot.command("pause")
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            raise FULL
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.registry, "activate", activate)
+            await fails(bot)
+        learnt = await bot.trained(1)
+        await bot.command("undo", next(one.turn for one in made if one.turn in learnt))
+        bot.fake.set(train="ok")
+        await bot.command("resume")
+        await check(bot)
+        assert await bot.app.registry.active() != 1
 
 
 async def test_t10_where_there_seems_to_be_room_it_is_not_tried_for_ever(tmp_path: Path) -> None:
