@@ -177,9 +177,9 @@ class Trainer:
         self, run: int, parent: int, items: tuple[runs.RunItem, ...], replay: bool
     ) -> tuple[int, tuple[runs.RunItem, ...]]:
         """Start over without what has changed; from which version, and on what: nothing ends the run."""
-        self._going_live.drop()
         of = (self._core, self._registry, self._lines, self._folders, run)
         clean, left = await starting_over.start_over(*of, parent, items, replay=replay)
+        self._going_live.drop()
         self._left += len(items) - len(left)
         return clean, left
 
