@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from goodbot.api.events import (
     Receipt,
     UserRef,
 )
+from goodbot.base import sealed
 from goodbot.config import Grants
 from goodbot.store import channels, forgetting, joining, refusals, retention, settings
 from goodbot.testing import VirtualClock
@@ -513,6 +515,19 @@ async def test_p10_what_was_refused_stays_refused_after_a_restart(tmp_path: Path
         assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
         assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")
         assert await rows(bot.store, "SELECT 1 FROM events WHERE event_id = 'pressed'") == []
+
+
+async def test_p10_nobody_guesses_from_the_database_who_was_refused(tmp_path: Path) -> None:
+    """Ids of platforms are few enough to try them all; the key is in no copy of the database."""
+    async with open_bot(tmp_path) as bot:
+        sent = message("e", "hello", user=replace(OWNER, id="123456789"), channel=place("not enabled"))
+        await bot.chat.host.submit([sent])
+        assert await bot.store.read(lambda db: refusals.knows(db, sent))
+        [(event, person)] = await rows(bot.store, "SELECT event, person FROM refused")
+        guessed = ("loopback:123456789", "\0".join(("loopback", sent.user.account, "e")))
+        assert not {hashlib.sha256(one.encode()).digest()[:16] for one in guessed} & {event, person}
+        (tmp_path / "bot" / sealed.KEY).unlink()
+        assert not await bot.store.read(lambda db: refusals.knows(db, sent))
 
 
 async def test_p10_what_is_known_of_refusals_is_bounded_names_nobody_and_goes_with_its_person(

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that lead to writes outside the state directory, each with a MAC (HMAC-SHA-256).
+"""MACs (HMAC-SHA-256) of records that lead to writes outside the state directory, and of what names people.
 
 What goodbot has changed for other programs is put back by such a record: whoever could forge one would
 write other programs' settings through goodbot. The key is in the state directory, where no backup takes
 it from and none puts it, and is made when it is first needed. A record without a MAC that holds is not
 believed.
+
+Who was refused is known again by a MAC, too: ids of platforms are few enough to be guessed from a hash.
 """
 
 from __future__ import annotations
@@ -35,6 +37,12 @@ def holds(home: Path, what: str, data: bytes, mac: object) -> bool:
     if key is None or not isinstance(mac, str):
         return False
     return hmac.compare_digest(_mac(key, what, data).encode(), mac.encode(errors="replace"))
+
+
+def known(home: Path, what: str, data: bytes) -> str:
+    """What `seal` gives by the key that is here; empty where there is none. Raises OSError."""
+    key = _key(home)
+    return "" if key is None else _mac(key, what, data)
 
 
 def note(home: Path, what: str, text: str) -> str:

@@ -125,6 +125,20 @@ async def test_columns_that_schema_2_had_for_some_hours_are_no_hindrance(tmp_pat
     assert after == before
 
 
+async def test_plain_hashes_of_who_was_refused_go(tmp_path: Path) -> None:
+    """They name people to whoever tries all ids."""
+    path = tmp_path / "goodbot.db"
+    with sqlite3.connect(path) as db:
+        for _, sql in migrations()[:24]:
+            db.executescript(sql)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 24")
+        db.execute("INSERT INTO refused (event, person, at) VALUES (x'01', x'02', 1.0)")
+    db.close()
+    await migrated(path)
+    assert content(path)["refused"] == []
+
+
 async def test_a_copy_is_made_first_and_it_is_the_data_of_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
