@@ -54,6 +54,22 @@ def test_on_a_new_key_and_off(home: Path, capsys: pytest.CaptureFixture[str]) ->
     assert is_sqlite(home / "goodbot.db")
 
 
+def test_notes_of_older_backups_go_and_what_they_lead_to_is_told(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing seals them, so that it may not be deleted by them; they stayed in clear."""
+    note, work = home / "backups" / "tmp1", home.parent / ".goodbot-backup-tmp1"
+    for folder in (note, work):
+        folder.mkdir(parents=True, mode=0o700)
+    (note / "place").symlink_to(work)
+    assert main(["encrypt", "--key", "file:key"]) == 0
+    assert f"what a backup that was cut short has left: {work}." in capsys.readouterr().out
+    assert work.is_dir()
+    assert not note.exists()
+    assert main(["encrypt"]) == 0
+    assert "cut short" not in capsys.readouterr().out
+
+
 def test_not_while_goodbot_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = HomeLock(home)
     lock.acquire()

@@ -672,6 +672,10 @@ def test_s3_a_forged_note_of_a_backup_deletes_nothing(tmp_path: Path) -> None:
             (note / "seal").symlink_to(mac)
     assert workshop.left(home) == []
     workshop.sweep(home)
+    assert workshop.unsealed(home) == forged, "people are told"
+    (home / "encryption.json").touch()
+    workshop.sweep(home)
+    assert [*(home / "backups").iterdir()] == [], "nothing in clear is beside what is encrypted"
     assert all((work / "theirs").exists() for work in forged)
 
 

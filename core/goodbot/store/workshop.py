@@ -4,7 +4,8 @@
 A backup's holds all that is in the database, an export's what was learnt. The state directory has a note of
 each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held
 like any `Scratch`: there locks work, as they may not on that disk. It is sealed (`goodbot.base.sealed`):
-what it names is deleted, outside the state directory.
+what it names is deleted, outside the state directory. One without a seal that holds, as older goodbots made
+them, leads to no deletion, and is itself not kept where the state directory is encrypted.
 
 Likewise what `goodbot import` lays ready: a `Scratch` in the state directory.
 """
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from goodbot.base import scratch, sealed, trees
 from goodbot.base.scratch import Scratch
+from goodbot.config import vault
 
 FOLDER = "backups"
 IMPORTS = "imports"
@@ -86,17 +88,37 @@ def _deleted(work: Path) -> bool:
 
 def left(home: Path) -> list[Path]:
     """What killed ones have left; changes nothing."""
-    return [work for _, work in _notes(home) if os.path.isdir(work) and not os.path.islink(work)]
+    return [work for _, work in _notes(home) if _is_there(work)]
+
+
+def unsealed(home: Path) -> list[Path]:
+    """What notes lead to that nothing seals: not for us to delete; changes nothing."""
+    found: list[Path] = []
+    for note in _without_seal(home):
+        with contextlib.suppress(OSError):
+            work = (note / _PLACE).readlink()
+            if _named_after(work, note) and _is_there(work):
+                found.append(work)
+    return found
+
+
+def _is_there(work: Path) -> bool:
+    return os.path.isdir(work) and not os.path.islink(work)
 
 
 def sweep(home: Path) -> None:
-    """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again."""
+    """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again.
+
+    Where the state directory is encrypted, notes that nothing seals go, too: what they say is in clear.
+    """
     scratch.sweep(home / IMPORTS, STAGED)
     for file in (home / "exports").glob(f"{STAGED}????????.jsonl*"):  # there they lay before
         file.unlink(missing_ok=True)
     for note, work in _notes(home):
         if _deleted(work):
             trees.remove(note, ignore_errors=True)
+    for note in _without_seal(home) if (home / vault.FILE).exists() else ():
+        trees.remove(note, ignore_errors=True)
 
 
 def _notes(home: Path) -> Iterator[tuple[Path, Path]]:
@@ -104,6 +126,15 @@ def _notes(home: Path) -> Iterator[tuple[Path, Path]]:
     for note in scratch.abandoned(home / FOLDER):
         with contextlib.suppress(OSError):
             work, mac = (note / _PLACE).readlink(), os.readlink(note / _SEAL)
-            named = work in (_work(work.parent, note.name, kind) for kind in KINDS)
-            if named and sealed.holds(home, FOLDER, os.fsencode(work), mac):
+            if _named_after(work, note) and sealed.holds(home, FOLDER, os.fsencode(work), mac):
                 yield note, work
+
+
+def _named_after(work: Path, note: Path) -> bool:
+    return work in (_work(work.parent, note.name, kind) for kind in KINDS)
+
+
+def _without_seal(home: Path) -> list[Path]:
+    """Notes whose process has ended, and that are none of ours."""
+    ours = {note for note, _ in _notes(home)}
+    return [note for note in scratch.abandoned(home / FOLDER) if note not in ours]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from goodbot.config import EncryptionConfig, clear, vault
 from goodbot.config.layout import beside
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.config.vault import Vault, placed
+from goodbot.store import workshop
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -44,6 +45,7 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
     place = placed(arguments.key or "") or found.settings.key
     saved: Path | None = arguments.save_key
     record = found.record()
+    strange = workshop.unsealed(arguments.home)  # nobody knows it any more once this is done
     on = record is not None and not record.doing
     if on and not arguments.rekey and arguments.key and place != found.settings.key:
         raise UsageError(phrase("encrypt_on"))
@@ -66,9 +68,15 @@ def _encrypt(arguments: argparse.Namespace, found: Vault) -> dict[str, Any]:
         text += "\n" + phrase("encrypt_keep")
     if arguments.rekey:
         text += "\n" + phrase("encrypt_older")
-    if left := [str(one) for one in beside(arguments.home)]:
-        text += "\n" + phrase("encrypt_beside", names=commas(here(), *left))
+    text = "\n".join((text, *_in_clear(arguments.home, strange)))
     return {"text": text, "data": {"done": True, "encrypted": True, "key": mark.id, "place": place}}
+
+
+def _in_clear(home: Path, strange: Sequence[Path]) -> Iterator[str]:
+    """What is beside it as before, a sentence each."""
+    for code, found in (("encrypt_beside", beside(home)), ("encrypt_left", strange)):
+        if names := [str(one) for one in found if one.is_dir()]:
+            yield phrase(code, names=commas(here(), *names))
 
 
 def _where(place: str) -> str:
