@@ -216,7 +216,7 @@ class Publisher:
     async def _hindered(
         self, new: _New, error: AdapterError | ServerError, left: int, life: int
     ) -> RunOutcome | None:
-        """What comes of one that cannot be loaded; None: something speaks against it. Raises where it waits."""
+        """What comes of one that cannot be loaded; None: something speaks against it. Raises if it waits."""
         if full_disk.is_full(error):
             raise error
         if isinstance(error, NotServedError):  # nothing is wrong with what was learnt
