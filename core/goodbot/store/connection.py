@@ -15,7 +15,7 @@ import aiosqlite
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
 from goodbot.base.topics import holds
-from goodbot.store import cipher, teaching
+from goodbot.store import cipher, refusals, teaching
 from goodbot.store.query import fetch, first
 
 PRAGMAS = {
@@ -50,6 +50,7 @@ async def connect(
         functions = (
             ("folded", 1, _folded),
             ("holds_word", 2, _holds),
+            ("refusal_mac", 2, refusals.function(path.parent)),
             ("teaches", 1, teaching.function(policy)),
         )
         for name, values, function in functions:
