@@ -93,6 +93,7 @@ NEVER_ONE = {
     "probe_well",
     "probe_unlike",
     "probe_same",
+    "measured_both",
 }
 """Texts with a number that is never 1."""
 

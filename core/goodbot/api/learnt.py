@@ -78,11 +78,15 @@ class Learnt:
         return {"event": "learnt", **asdict(self)}
 
     @property
+    def known(self) -> list[Shift]:
+        """What there are words for. Of answers that were empty before no length is."""
+        known = [one for one in self.shifts if one.feature in _FEATURES]
+        return [one for one in known if one.feature != LENGTH or one.before >= 1]
+
+    @property
     def named(self) -> list[Shift]:
-        """What may be said, the largest change first. Of answers that were empty before no length is."""
-        known = [one for one in self.shifts if one.named and one.feature in _FEATURES]
-        known = [one for one in known if one.feature != LENGTH or one.before >= 1]
-        return sorted(known, key=lambda one: -abs(one.change))
+        """What may be said, the largest change first."""
+        return sorted((one for one in self.known if one.named), key=lambda one: -abs(one.change))
 
     @classmethod
     def parse(cls, event: Mapping[str, Any]) -> Learnt:

@@ -39,6 +39,22 @@ class VersionSeen:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FeatureCompared:
+    """One thing that was measured of the answers of two versions, in words."""
+
+    name: str
+    """`Answers with a list`."""
+    first: str
+    """`60%`, of the first version,"""
+    second: str
+    """and of the second."""
+    change: str
+    """`−48 points (95% interval −60 to −36 points)`."""
+    clear: bool
+    """Answers and ratings prove it; any other change may be chance."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class VersionsCompared:
     """Two versions beside each other, the older one first."""
 
@@ -48,6 +64,10 @@ class VersionsCompared:
     """Sentences on what lies between them."""
     pairs: Sequence[AnsweredTwice] = ()
     """This person's own questions that both have answered, `before` by the first."""
+    measured: str = ""
+    """How `features` were measured, as sentences."""
+    features: Sequence[FeatureCompared] = ()
+    """What is clear first, then by the change; none of versions that owners are still to choose between."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

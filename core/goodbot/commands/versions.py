@@ -22,6 +22,7 @@ from goodbot.api.texts import commas, joined, retold, say
 from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
+from goodbot.commands.measured import measured
 from goodbot.commands.overview import in_private, may, rated, reads
 from goodbot.commands.places import program
 from goodbot.commands.why import what_changed
@@ -226,7 +227,15 @@ async def _compared(
     ]
     tainted = any(known[one].tainted for one in (first, second) if one)
     pairs = [] if tainted else await _pairs(call, known[second], first)
-    return VersionsCompared(first=first, second=second, told=[*filter(None, told)], pairs=pairs)
+    how, features = await s.store.read(lambda db: measured(db, rows, first, second, language))
+    return VersionsCompared(
+        first=first,
+        second=second,
+        told=[*filter(None, told)],
+        pairs=pairs,
+        measured=how,
+        features=features,
+    )
 
 
 async def _pairs(call: Call, second: AdapterRow, first: int) -> list[AnsweredTwice]:

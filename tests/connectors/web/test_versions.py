@@ -13,7 +13,7 @@ import goodbot_connectors.web
 import pytest
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.overview import LearntCard
-from goodbot.api.versions import VersionsCompared
+from goodbot.api.versions import FeatureCompared, VersionsCompared
 from goodbot.config import HttpConfig
 from goodbot_connectors.web.connector import WebConnector
 
@@ -195,6 +195,29 @@ async def test_words_that_differ_are_marked(ada: Person, bot: Scripted) -> None:
             "one => getComputedStyle(one).textDecoration"
         )
         assert "underline" in drawn, path
+
+
+async def test_what_was_measured_of_two_is_a_table_with_what_is_clear_marked(ada: Person, bot: Scripted) -> None:
+    features = [
+        FeatureCompared(name="Characters of an answer", first="100", second="62", change="−38%", clear=True),
+        FeatureCompared(name="Answers with a list", first="60%", second="58%", change="−2 points", clear=False),
+    ]
+    compared = VersionsCompared(
+        first=1, second=3, told=["v3 comes from v1."], measured="Measured in 64 answers.", features=features
+    )
+    bot.made = replace(MADE, compared=compared)
+    await ada.page.goto(f"{bot.address}/versions")
+    await ada.sees("Measured in 64 answers.")
+    heads = await ada.page.locator("#measured th[scope=col]").all_inner_texts()
+    assert heads == ["In their answers", "v1", "v3", "Change"]
+    rows = await ada.page.locator("#measured tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [
+        ["Characters of an answer", "100", "62", "−38%"],
+        ["Answers with a list", "60%", "58%", "−2 points"],
+    ]
+    assert await ada.page.locator("#measured th[scope=row]").count() == 2
+    assert await ada.page.locator("#measured mark").all_inner_texts() == ["−38%"]
+    assert not await ada.scrolls_sideways()
 
 
 async def test_a_rater_finds_no_way_here_and_nothing_when_they_come(

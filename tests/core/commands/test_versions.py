@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.events import UserRef
-from goodbot.api.versions import Versions, VersionSeen
+from goodbot.api.versions import FeatureCompared, Versions, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.cli.parser import parse
 from goodbot.config import ServingConfig
@@ -174,6 +174,66 @@ async def test_two_are_compared_by_what_lies_between_them(tmp_path: Path) -> Non
                 await seen(bot, *two)
 
 
+LISTS = {
+    **SHORTER,
+    **{"feature": "lists", "before": 0.6, "after": 0.12, "change": -0.48, "low": -0.6, "high": -0.36},
+    "named": False,
+}
+
+
+async def test_two_are_compared_by_what_was_measured_of_their_answers(tmp_path: Path) -> None:
+    none = {**LISTS, "feature": "code", "before": 0.0, "after": 0.0, "change": 0.0, "low": 0.0, "high": 0.0}
+    strange = {**LISTS, "feature": "of a newer goodbot"}
+    async with open_bot(tmp_path) as bot:
+        bot.fake.set(learnt=[LISTS, SHORTER, none, strange])
+        await trained(bot)
+        bot.fake.set(learnt=[{**SHORTER, "before": 80.0, "after": 93.0}, {**LISTS, "after": 0.4}])
+        await trained(bot)
+        near = (await seen(bot, 0, 1)).compared
+        assert near is not None
+        assert near.features == [
+            FeatureCompared(
+                name="Characters of an answer",
+                first="100",
+                second="62",
+                change="−38% (95% interval −50% to −20%)",
+                clear=True,
+            ),
+            FeatureCompared(
+                name="Answers with a list",
+                first="60%",
+                second="12%",
+                change="−48 points (95% interval −60 to −36 points)",
+                clear=False,
+            ),
+        ]
+        assert near.measured == (
+            "Measured in 64 answers of each to the same 8 questions. What is not underlined may be chance."
+        )
+        far = (await seen(bot, 0, 2, language="de")).compared
+        assert far is not None
+        told = [(one.name, one.first, one.second, one.change, one.clear) for one in far.features]
+        assert told == [
+            ("Antworten mit einer Liste", "60\u00a0%", "40\u00a0%", "−20 Prozentpunkte", False),
+            ("Zeichen einer Antwort", "100", "93", "−7\u00a0%", False),
+        ], "the base model as v1's training measured it, and v2 as its own did"
+        assert far.measured.startswith("Die beiden wurden zu verschiedenen Zeiten")
+        await bot.rollback("1")
+        bot.fake.set(learnt=[{**SHORTER, "after": 50.0}])
+        await trained(bot)
+        apart = (await seen(bot, 2, 3)).compared
+        assert apart is not None
+        assert [(one.first, one.second) for one in apart.features] == [("93", "50")]
+
+
+async def test_what_nobody_has_measured_is_not_compared(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot)
+        found = (await seen(bot, 0, 1)).compared
+        assert found is not None
+        assert (found.measured, found.features) == ("", [])
+
+
 async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         bot.fake.set(learnt=[SHORTER])
@@ -182,7 +242,7 @@ async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(t
         found = await seen(bot, 0, 1)
         assert told(found, 1).learnt == ""
         assert found.compared is not None
-        assert found.compared.pairs == []
+        assert (found.compared.pairs, found.compared.features) == ([], [])
         assert (found.asks, found.places) == (5, [])
         await prefer(bot, 0, 3, question)
         found = await seen(bot, 0, 1)
@@ -198,6 +258,7 @@ async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(t
         assert found.compared.told[-1] == "Asked blind, owners chose: 0 for v1, 4 for the base model."
         assert {pair.before[:7] for pair in found.compared.pairs} >= {"v0 says"}
         assert len(found.compared.pairs) == 5
+        assert [one.second for one in found.compared.features] == ["62"]
         assert found.asks == 0
         assert [(one.version, one.by, one.choices) for one in found.places] == [(0, 0, 4), (1, 0, 4)]
         assert found.places[1].share == pytest.approx(0.5 / 5)

@@ -120,7 +120,7 @@ class Versions extends Page {
     }
   }
 
-  #compare({ compared: { first, second, told, pairs }, seen }) {
+  #compare({ compared: { first, second, told, pairs, measured, features }, seen }) {
     const versions = seen.filter(({ version }) => version !== null);
     for (const [n, id] of ["first", "second"].entries()) {
       find(`#${id}`).replaceChildren(...versions.map(({ version }) => el("option", {
@@ -136,6 +136,10 @@ class Versions extends Page {
         row(say("page_changed"), (one) => one.learnt),
         row(say("page_liked"), likedOf)]),
       ...told.map((one) => el("p", {}, one)),
+      ...(features.length ? [
+        table([say("page_measured"), ...both.map((one) => nameOf(one.version)), say("page_shift")], features.map((one) => [
+          one.name, one.first, one.second, one.clear ? el("mark", {}, one.change) : one.change]), { id: "measured" }),
+        el("p", { class: "count" }, measured)] : []),
       ...pairs.map((pair) => pairOf(pair, both.map((one) => nameOf(one.version)))),
       el("p", { class: "count" }, say(pairs.length ? "page_own_questions" : "page_no_questions")));
   }
@@ -186,8 +190,8 @@ function likedOf({ liked }) {
   return say("page_liked_range", { share, low, high, rated: liked.rated });
 }
 
-function table(heads, rows) {
-  return el("div", { class: "figures" }, el("table", {},
+function table(heads, rows, more = {}) {
+  return el("div", { class: "figures", ...more }, el("table", {},
     el("thead", {}, el("tr", {}, ...heads.map((head) => (head ? el("th", { scope: "col" }, head) : el("td"))))),
     el("tbody", {}, ...rows.map(([head, ...cells]) => el("tr", {}, el("th", { scope: "row" }, head), ...cells.map((cell) => el("td", {}, cell)))))));
 }
