@@ -84,6 +84,21 @@ class BlindPlace:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BlindBase:
+    """How often versions trained on a base model are chosen over it as it came; low and high bound 95 %.
+
+    All versions of a base count as one here. Nobody is asked about two base models together.
+    """
+
+    model: str
+    share: float
+    low: float
+    high: float
+    choices: int
+    """Between the base model as it came and a version of it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Versions:
     """The tree of versions, and two of them compared."""
 
@@ -98,3 +113,5 @@ class Versions:
     """Of so many answers this owner may say which version's is better, without knowing whose is whose."""
     places: Sequence[BlindPlace] = ()
     """By what owners chose so, the best first; of questions that are closed."""
+    bases: Sequence[BlindBase] = ()
+    """The same by base model, those that answered before too."""

@@ -75,6 +75,7 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
     known = await services.store.read(lambda db: _read(db, pool, rows, active, typed, user.language))
     sums = await services.store.read(lambda db: comparisons.sums(db, pool, limit=_ALL))
     closed = [one for one in sums if one.state not in comparisons.OPEN]
+    by_base = await services.store.read(lambda db: verdicts.by_base(db, pool.scope))
     liked = {one.version: one for one in await rated(call, active)}
     return Versions(
         answers=ended(
@@ -85,6 +86,7 @@ async def versions(services: Services, user: UserRef, *two: int) -> Versions:
         compared=await _compared(call, rows, closed, min(two), max(two)) if two else None,
         asks=await _asks(call),
         places=await asyncio.to_thread(leaderboard.places, closed[: leaderboard.NEWEST]),
+        bases=leaderboard.bases(by_base),
     )
 
 

@@ -11,6 +11,7 @@ import aiosqlite
 from goodbot.api.learnt import AnsweredTwice
 from goodbot.api.sentences import Reason, words
 from goodbot.store import codec
+from goodbot.store.comparisons import Tally
 from goodbot.store.query import fetch, records
 from goodbot.store.training_pool import Pool
 
@@ -54,6 +55,18 @@ async def worse(db: aiosqlite.Connection, pool: Pool) -> set[int]:
     """The versions that owners, asked blind, have found worse than the one before."""
     query = "SELECT new FROM comparisons WHERE (scope, model, state) = (?, ?, 'lost')"
     return {row[0] for row in await fetch(db, query, (pool.scope, pool.model))}
+
+
+async def by_base(db: aiosqlite.Connection, scope: str) -> dict[str, Tally]:
+    """By base model, what was chosen between its own answers (`old`) and those of versions of it (`new`)."""
+    rows = await fetch(
+        db,
+        "SELECT c.model, sum(p.choice = 'new'), sum(p.choice = 'old'), sum(p.choice = 'same')"
+        " FROM comparisons c JOIN pairs p ON p.comparison = c.id"
+        " WHERE (c.scope, c.old) = (?, 0) AND c.closed_at IS NOT NULL AND p.choice IS NOT NULL GROUP BY c.model",
+        (scope,),
+    )
+    return {model: Tally(new=new, old=old, same=same) for model, new, old, same in rows}
 
 
 async def less_liked(db: aiosqlite.Connection, pool: Pool, language: str = "") -> dict[int, str]:

@@ -15,7 +15,14 @@ from goodbot.api.queues import QueueMade, QueueShare, QueuesSeen, QueueWaiting
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
 from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.settings_page import PlaceSeen, Setting, SettingsSeen
-from goodbot.api.versions import BlindPlace, FeatureCompared, Versions, VersionsCompared, VersionSeen
+from goodbot.api.versions import (
+    BlindBase,
+    BlindPlace,
+    FeatureCompared,
+    Versions,
+    VersionsCompared,
+    VersionSeen,
+)
 
 from tests.connectors.web.browsing import DESK, Person, person
 from tests.connectors.web.scripted import Scripted, waiting
@@ -61,6 +68,7 @@ MADE = Versions(
         BlindPlace(version=3, by=0, share=0.7, low=0.26, high=0.94, choices=4),
         BlindPlace(version=0, by=0, share=0.5, low=0.5, high=0.5, choices=4),
     ],
+    bases=[BlindBase(model="Some/Model-1B", share=0.9, low=0.33, high=0.99, choices=4)],
     compared=VersionsCompared(
         first=1,
         second=3,

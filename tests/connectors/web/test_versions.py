@@ -197,10 +197,10 @@ async def test_words_that_differ_are_marked(ada: Person, bot: Scripted) -> None:
         assert "underline" in drawn, path
 
 
-async def test_what_was_measured_of_two_is_a_table_with_what_is_clear_marked(ada: Person, bot: Scripted) -> None:
+async def test_what_was_measured_is_a_table_with_what_is_clear_marked(ada: Person, bot: Scripted) -> None:
     features = [
         FeatureCompared(name="Characters of an answer", first="100", second="62", change="−38%", clear=True),
-        FeatureCompared(name="Answers with a list", first="60%", second="58%", change="−2 points", clear=False),
+        FeatureCompared(name="With a list", first="60%", second="58%", change="−2 points", clear=False),
     ]
     compared = VersionsCompared(
         first=1, second=3, told=["v3 comes from v1."], measured="Measured in 64 answers.", features=features
@@ -213,11 +213,31 @@ async def test_what_was_measured_of_two_is_a_table_with_what_is_clear_marked(ada
     rows = await ada.page.locator("#measured tbody tr").all_inner_texts()
     assert [row.split("\t") for row in rows] == [
         ["Characters of an answer", "100", "62", "−38%"],
-        ["Answers with a list", "60%", "58%", "−2 points"],
+        ["With a list", "60%", "58%", "−2 points"],
     ]
     assert await ada.page.locator("#measured th[scope=row]").count() == 2
     assert await ada.page.locator("#measured mark").all_inner_texts() == ["−38%"]
     assert not await ada.scrolls_sideways()
+
+
+async def test_one_switch_shows_how_the_base_models_stand(ada: Person, bot: Scripted) -> None:
+    bot.made = replace(MADE, asks=0)
+    await ada.page.goto(f"{bot.address}/versions")
+    await ada.sees("How often each would be chosen over the base model")
+    switch = ada.page.get_by_role("button", name="By base model")
+    assert await switch.get_attribute("aria-pressed") == "false"
+    await press(ada, "By base model")
+    await ada.sees("Nobody is asked about two base models together.")
+    rows = await ada.page.locator("#places tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [["Some/Model-1B", "90%", "33% and 99%", "4"]]
+    assert await switch.get_attribute("aria-pressed") == "true"
+    assert not await ada.scrolls_sideways()
+    await press(ada, "By base model")
+    await ada.sees("How often each would be chosen over the base model")
+    bot.made = replace(MADE, bases=[])
+    await ada.page.goto(f"{bot.address}/versions")
+    await ada.page.locator("#places tbody tr").first.wait_for()
+    assert await switch.is_hidden(), "no choice was between a base model and a version of it"
 
 
 async def test_a_rater_finds_no_way_here_and_nothing_when_they_come(

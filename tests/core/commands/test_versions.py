@@ -8,6 +8,7 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
+import aiosqlite
 import pytest
 from goodbot.api.events import UserRef
 from goodbot.api.versions import FeatureCompared, Versions, VersionSeen
@@ -234,6 +235,31 @@ async def test_what_nobody_has_measured_is_not_compared(tmp_path: Path) -> None:
         assert (found.measured, found.features) == ("", [])
 
 
+def standing(found: Versions) -> list[tuple[str, float, int]]:
+    """How the base models stand."""
+    return [(one.model, round(one.share, 6), one.choices) for one in found.bases]
+
+
+async def of_another_model(db: aiosqlite.Connection) -> None:
+    """The same questions, of another base model: there all chose the new version. Two do not count."""
+    for number, old, new, closed in ((2, 0, 9, 1.0), (3, 9, 10, 1.0), (4, 0, 11, None)):
+        await db.execute(
+            "INSERT INTO comparisons (id, scope, model, run, old, new, held, seed, state, opened_at,"
+            " closed_at) SELECT ?, scope, 'another', run, ?, ?, 0, 0,"
+            " iif(? IS NULL, 'asking', 'passed'), 1.0, ?"
+            " FROM comparisons WHERE id = 1",
+            (number, old, new, closed, closed),
+        )
+        await db.execute(
+            "INSERT INTO pairs (comparison, turn, owner, temperature, seed, prompt_tokens, old_answer,"
+            " old_tokens, old_logprobs, new_answer, new_tokens, new_logprobs, choice, chosen_by, chosen_at)"
+            " SELECT ?, turn, owner, temperature, seed, prompt_tokens, old_answer, old_tokens, old_logprobs,"
+            " new_answer, new_tokens, new_logprobs, 'new', chosen_by, chosen_at"
+            " FROM pairs WHERE comparison = 1 AND choice = 'old'",
+            (number,),
+        )
+
+
 async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(tmp_path: Path) -> None:
     async with open_asking(tmp_path) as bot:
         bot.fake.set(learnt=[SHORTER])
@@ -262,6 +288,12 @@ async def test_what_owners_are_asked_about_stays_hidden_until_they_have_chosen(t
         assert found.asks == 0
         assert [(one.version, one.by, one.choices) for one in found.places] == [(0, 0, 4), (1, 0, 4)]
         assert found.places[1].share == pytest.approx(0.5 / 5)
+        model = bot.app.ab_test.pool.model
+        assert standing(found) == [(model, 0.1, 4)]
+        await bot.store.write(of_another_model)
+        found = await seen(bot)
+        assert standing(found) == [("another", 0.9, 4), (model, 0.1, 4)], "none is of two versions or open"
+        assert len(found.places) == 2, "the other model's do not count among the versions"
 
 
 async def test_nobody_but_an_owner_sees_any_of_it(tmp_path: Path) -> None:

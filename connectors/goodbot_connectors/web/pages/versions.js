@@ -19,6 +19,8 @@ const STATES = {
 const AHEAD = ["tried", "waits", "imported"]; // to let one of these answer is no way back
 
 class Versions extends Page {
+  #by = false; // how they stand by base model is shown
+  #stand = () => {}; // draws how they stand
   #two = null; // those that are compared; null: the one that answers and the one before
 
   ready() {
@@ -26,6 +28,11 @@ class Versions extends Page {
       find(`#${id}`).addEventListener("change", () => this.#choose(Number(find("#first").value), Number(find("#second").value)));
     }
     find("#choose").addEventListener("click", ({ target }) => this.do({ say: "/rl compare" }, target));
+    find("#by-base").addEventListener("click", ({ target }) => {
+      this.#by = !this.#by;
+      target.setAttribute("aria-pressed", String(this.#by));
+      this.#stand();
+    });
     find("#ask").addEventListener("submit", (event) => {
       event.preventDefault();
       const [field, names] = [find("#question"), this.#two.map(versionName).join(" ")];
@@ -42,7 +49,7 @@ class Versions extends Page {
     this.part("#tree", found.seen.map((one) => [idOf(one), one.depth]), () => this.#grow(found.seen));
     const now = found.seen.find(({ state }) => state === "answers")?.version;
     for (const one of found.seen) this.part(`#${idOf(one)}`, [one, found.held, now], () => this.#draw(one, found));
-    if (found.asks || found.places.length) this.part("#blind", [found.asks, found.places], () => this.#blind(found));
+    if (found.asks || found.places.length || found.bases.length) this.part("#blind", [found.asks, found.places, found.bases], () => this.#blind(found));
     if (found.compared) this.part("#compare", [this.#two, found.compared, found.seen], () => this.#compare(found));
     return undefined;
   }
@@ -99,16 +106,12 @@ class Versions extends Page {
     return found;
   }
 
-  #blind({ asks, places }) {
+  #blind({ asks, places, bases }) {
     find("#choose").hidden = !asks;
-    const by = places.find(({ version, by }) => version === by);
-    const share = (one) => (one === by ? "–" : percent(one.share));
-    find("#places").replaceChildren(
-      asks ? el("p", {}, say("page_blind_pairs", { count: asks })) : "",
-      ...(places.length ? [
-        el("p", { class: "count" }, say("page_blind_how", { name: lower(by.version) })),
-        table(["page_version_head", "page_chosen", "page_between", "page_choices_made"].map((key) => say(key)), places.map((one) => [
-          nameOf(one.version), share(one), one === by ? "–" : say("page_bounds", { low: percent(one.low), high: percent(one.high) }), one.choices]))] : []));
+    find("#by-base").hidden = !bases.length;
+    find("#asks").replaceChildren(asks ? el("p", {}, say("page_blind_pairs", { count: asks })) : "");
+    this.#stand = () => find("#places").replaceChildren(...(this.#by && bases.length ? basesOf(bases) : placesOf(places)));
+    this.#stand();
   }
 
   async #choose(first, second) {
@@ -178,6 +181,25 @@ function exportOf({ version, export: command }) {
     node.setAttribute("aria-expanded", String(!place.hidden));
   } });
   return [node, place];
+}
+
+function placesOf(places) {
+  if (!places.length) return [];
+  const by = places.find(({ version, by }) => version === by);
+  return [
+    el("p", { class: "count" }, say("page_blind_how", { name: lower(by.version) })),
+    table(["page_version_head", "page_chosen", "page_between", "page_choices_made"].map((key) => say(key)), places.map((one) => (
+      one === by ? [nameOf(one.version), "–", "–", one.choices] : [nameOf(one.version), ...chosenOf(one)])))];
+}
+
+function basesOf(bases) {
+  return [
+    el("p", { class: "count" }, say("page_bases_how")),
+    table(["page_base_head", "page_chosen", "page_between", "page_choices_made"].map((key) => say(key)), bases.map((one) => [one.model, ...chosenOf(one)]))];
+}
+
+function chosenOf({ share, low, high, choices }) {
+  return [percent(share), say("page_bounds", { low: percent(low), high: percent(high) }), choices];
 }
 
 function date(seconds) {

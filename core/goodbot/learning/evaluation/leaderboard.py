@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 
-from goodbot.api.versions import BlindPlace
-from goodbot.store.comparisons import Sum
+from goodbot.api.versions import BlindBase, BlindPlace
+from goodbot.store.comparisons import Sum, Tally
 
 NEWEST = 40
 """So many comparisons count: the time grows with the cube of the versions."""
@@ -58,6 +58,21 @@ def places(sums: Sequence[Sum]) -> list[BlindPlace]:
         for version, strength in strengths.items()
     ]
     return sorted(found, key=lambda one: (-one.share, -one.version))
+
+
+def bases(tallies: Mapping[str, Tally]) -> list[BlindBase]:
+    """How often each base model's versions, as one, are chosen over it as it came, the most often first.
+
+    `tallies` are by base model, its own answers the `old` ones. No choice is between two base models, so
+    each is measured by itself.
+    """
+    found = [
+        BlindBase(model=model, share=one.share, low=one.low, high=one.high, choices=one.choices)
+        for model, tally in tallies.items()
+        for one in places([Sum(old=0, new=1, state="", tally=tally)])
+        if one.version != one.by
+    ]
+    return sorted(found, key=lambda one: (-one.share, one.model))
 
 
 def _connected(wins: _Wins, version: int) -> set[int]:

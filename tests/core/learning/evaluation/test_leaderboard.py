@@ -7,7 +7,7 @@ import math
 
 import pytest
 from goodbot.api.versions import BlindPlace
-from goodbot.learning.evaluation.leaderboard import places
+from goodbot.learning.evaluation.leaderboard import bases, places
 from goodbot.store.comparisons import Sum, Tally
 
 
@@ -70,3 +70,25 @@ def test_one_that_always_won_stays_finite_and_many_are_fitted() -> None:
     assert found[1].share == pytest.approx(50.5 / 51)
     assert 0.5 < found[1].low < found[1].share < found[1].high < 1
     assert next(iter(found)) == 40
+
+
+def test_base_models_stand_by_what_was_chosen_over_them_as_they_came() -> None:
+    """Planted strengths 1 and −0.5: of so many choices the share is near 1 / (1 + exp(−strength))."""
+    many = 10_000
+    strengths = {"better": 1.0, "worse": -0.5, "as good": 0.0}
+    won = {name: round(many / (1 + math.exp(-strength))) for name, strength in strengths.items()}
+    found = bases({name: Tally(new=new, old=many - new) for name, new in won.items()})
+    assert [one.model for one in found] == ["better", "as good", "worse"]
+    for one in found:
+        assert math.log(one.share / (1 - one.share)) == pytest.approx(strengths[one.model], abs=1e-3)
+        assert one.low < one.share < one.high
+        error = math.log(one.high / (1 - one.high)) - math.log(one.share / (1 - one.share))
+        new, old = won[one.model] + 0.5, many - won[one.model] + 0.5
+        assert error == pytest.approx(1.959964 * math.sqrt(1 / new + 1 / old), abs=1e-6)
+        assert one.choices == many
+
+
+def test_a_base_model_of_which_nobody_has_chosen_is_not_listed() -> None:
+    assert bases({"skipped": Tally(skip=3), "none": Tally()}) == []
+    [one] = bases({"one": Tally(same=1), "none": Tally()})
+    assert (one.model, one.share, one.choices) == ("one", pytest.approx(0.5), 1)
