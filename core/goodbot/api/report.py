@@ -170,4 +170,6 @@ class ReportSpec:
     title: str
     """What stands above it; one of ours is told in the reader's language."""
     factory: str
-    """`MODULE:CLASS` of a `ReportPart`, which is made without arguments."""
+    """`MODULE:CLASS` of a `ReportPart`, which is made without arguments, or of its `settings`."""
+    settings: type[Any] | None = None
+    """A frozen dataclass that the section `[reports.NAME]` is parsed into; None: it takes none."""

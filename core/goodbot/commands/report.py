@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSe
 from goodbot.api.texts import ENGLISH, retold, say
 from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.commands import fixed_questions
+from goodbot.commands import fixed_questions, report_parts
 from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
 from goodbot.learning import reward_model
@@ -62,7 +61,8 @@ async def _reported(call: Call, specs: Mapping[str, ReportSpec]) -> Result:
 async def made(call: Call, specs: Mapping[str, ReportSpec], count: Callable[[int], None]) -> list[ReportTold]:
     """What these parts say; `count` is told how many answers they have been shown."""
     language = call.user.language
-    parts = {name: _tried(name, language, partial(_made, spec)) for name, spec in specs.items()}
+    make = partial(report_parts.make, call.services.config)
+    parts = {name: _tried(name, language, partial(make, spec)) for name, spec in specs.items()}
     told = await asyncio.to_thread(_told, parts, await _shown(call, parts, count))
     titles = {name: retold(spec.title, language) for name, spec in specs.items()}
     return [
@@ -90,11 +90,6 @@ def _wanted(call: Call) -> dict[str, ReportSpec]:
 
         raise UsageError(told(call.user.language), english=told(ENGLISH))
     return {name: specs[name]}
-
-
-def _made(spec: ReportSpec) -> ReportPart:
-    module, _, cls = spec.factory.partition(":")
-    return getattr(importlib.import_module(module), cls)()
 
 
 async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[int], None]) -> ReportedBot:

@@ -163,6 +163,7 @@ def _plugged(services: Services, *configs: Config) -> Iterator[Described]:
         "features": services.plugins.features(),
         "tracking": services.plugins.trackers(),
         "filters": services.plugins.filters(),
+        "reports": services.plugins.reports(),
     }
     for section, specs in plugged.items():
         written = {name for config in configs for name in getattr(config, section)}

@@ -85,6 +85,8 @@ class Config:
     """`[features.NAME]`: what runs beside the bot, each with its own settings."""
     filters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """`[filters.NAME]`: what no training may take, each with its own settings."""
+    reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """`[reports.NAME]`: what a part of the report is told, each with its own settings."""
     source: str = field(default="", repr=False)
 
     def connector(self, name: str, settings: type[T]) -> tuple[Grants, T]:
@@ -124,8 +126,8 @@ _SECTIONS = {
     "log": LogConfig,
     "plugins": PluginsConfig,
 }
-_NAMED_SECTIONS = ("connectors", "tracking", "features", "filters")
-"""Sections of sections, one for each plugin that the owner switches on."""
+_NAMED_SECTIONS = ("connectors", "tracking", "features", "filters", "reports")
+"""Sections of sections, one for each plugin that the owner switches on or tells something."""
 
 
 def default_home() -> Path:

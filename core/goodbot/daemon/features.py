@@ -15,6 +15,7 @@ from goodbot.api.registry import registered
 from goodbot.base.clock import growing
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError, UsageError, unexpected
 from goodbot.base.installed import missing_modules
+from goodbot.commands import report_parts
 from goodbot.commands.base import Result
 from goodbot.commands.services import Services
 from goodbot.config.secrets import Secrets, SecretStore
@@ -85,6 +86,7 @@ class Features:
     def build(self) -> None:
         """Import and construct them. Raises ConfigError, MissingExtraError."""
         config, plugins = self._services.config, self._services.plugins
+        report_parts.check(config, plugins)
         specs = plugins.features()
         for name in sorted(config.features):
             spec = registered(specs, name, "feature", config.where("features"), name)

@@ -63,7 +63,8 @@ async def by_base(db: aiosqlite.Connection, scope: str) -> dict[str, Tally]:
         db,
         "SELECT c.model, sum(p.choice = 'new'), sum(p.choice = 'old'), sum(p.choice = 'same')"
         " FROM comparisons c JOIN pairs p ON p.comparison = c.id"
-        " WHERE (c.scope, c.old) = (?, 0) AND c.closed_at IS NOT NULL AND p.choice IS NOT NULL GROUP BY c.model",
+        " WHERE (c.scope, c.old) = (?, 0) AND c.closed_at IS NOT NULL AND p.choice IS NOT NULL"
+        " GROUP BY c.model",
         (scope,),
     )
     return {model: Tally(new=new, old=old, same=same) for model, new, old, same in rows}

@@ -27,12 +27,13 @@ from goodbot.config.described import described
 from goodbot.config.file import ConfigFile
 from goodbot.features.filters import plugin as filters
 from goodbot.features.judges import plugin as judges
+from goodbot.features.reports import plugin as reports
 from goodbot.features.webhooks import plugin as webhooks
 from goodbot.store import Store, settings
 
 from tests.core.builders import Bot, open_bot, until
 
-PLUGGED = (goodbot_connectors.slack, goodbot_connectors.terminal, filters, judges)
+PLUGGED = (goodbot_connectors.slack, goodbot_connectors.terminal, filters, judges, reports)
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WRITTEN = """\
 # Our bot.
@@ -142,6 +143,7 @@ def test_every_key_of_every_plugin_of_ours_has_words() -> None:
         "features": host.features(),
         "tracking": host.trackers(),
         "filters": host.filters(),
+        "reports": {name: spec for name, spec in host.reports().items() if spec.settings},
         "judge": host.judges(),
         "serving": host.servers(),
         "training": host.backends(),
@@ -152,9 +154,8 @@ def test_every_key_of_every_plugin_of_ours_has_words() -> None:
         for name, spec in specs.items()
         for one in described(f"{kind}.{name}", spec.settings)
     ]
-    assert {"connectors.telegram.webhook_port", "judge.model.votes", "filters.words.block"} <= {
-        one.key for one in found
-    }
+    keys = {"connectors.telegram.webhook_port", "judge.model.votes", "filters.words.block"}
+    assert {*keys, "reports.flags.insults"} <= {one.key for one in found}
     assert not [one.key for one in found if not one.told]
 
 
@@ -166,6 +167,7 @@ async def test_what_is_not_switched_on_is_told_too_as_not_set(tmp_path: Path) ->
             ("connectors.slack.port", 3000),
             ("connectors.slack.owners", []),
             ("filters.words.block", []),
+            ("reports.flags.insults", []),
         ):
             each = found[key]
             assert (each.value, each.now, each.default, each.written) == (None, None, default, False)

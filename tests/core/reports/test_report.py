@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from goodbot import hookimpl
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec
-from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.commands import report
 from goodbot.commands.runner import DeniedError
 from goodbot.features.filters import plugin as filters
@@ -121,6 +121,34 @@ async def test_what_a_filter_keeps_out_of_training_is_a_flag(tmp_path: Path) -> 
         await bot.rollback(f"answers {named.turn}")
         text, data = await asked(bot, "flags")
         assert data["flags"]["rules"]["filtered"]["count"] == 0, "it is left out for good"
+
+
+async def test_insults_that_an_owner_lists_are_a_flag_before_any_training(tmp_path: Path) -> None:
+    sections = {"reports": {"flags": {"insults": ["blockhead"]}}}
+    async with open_bot(tmp_path, extra=(plugin,), sections=sections) as bot:
+        named = await bot.say("Say BLOCKHEAD to me")  # the answer repeats it
+        await bot.react(named, "👍")
+        await bot.rated(2)
+        text, data = await asked(bot, "flags")
+        assert data["flags"]["rules"]["insult"] == {"count": 1, "answers": [named.turn]}
+        assert f"`rollback answers {named.turn}`" in text
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"flag": {}}, "flags"),
+        ({"flags": {"insult": ["a"]}}, "insults"),
+        ({"flags": {"insults": ["?!"]}}, "no word"),
+        ({"teachers": {}}, "no settings"),
+    ],
+)
+async def test_a_mistake_in_its_sections_ends_the_start(
+    tmp_path: Path, told: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        async with open_bot(tmp_path, extra=(plugin,), sections={"reports": told}):
+            pass
 
 
 async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from goodbot.features.reports import chance, signs
 from goodbot.features.reports.flags import Flags
 from goodbot.features.reports.kinds import language, script
+from goodbot.features.reports.plugin import FlagsSettings
 
 from tests.core.reports.made import answers, told
 
@@ -113,6 +114,7 @@ def test_flags_list_the_newest_with_a_command() -> None:
         "repeats": ["round"],
         "other_script": ids["other_script"],
         "contact": ["web"],
+        "insult": [],
         "filtered": ["blocked"],
         "judged": ["judged"],
         "long": ids["long"],
@@ -122,3 +124,24 @@ def test_flags_list_the_newest_with_a_command() -> None:
     assert "Found bad by the judge, and rated by nobody: 1 answer" in text
     for id_ in ("web", "long", "round", "blocked", "judged"):
         assert f"`rollback answers {id_}" in text
+
+
+def test_a_word_of_the_owners_list_is_an_insult_where_an_answer_says_it() -> None:
+    made = answers(1, 30)
+    said = {
+        1: "You BLOCKHEAD!",
+        3: "ＢＬＯＣＫ\u200bＨＥＡＤ",
+        5: "You son, of a\ngoat.",
+        7: "Blockheads and a block head",
+        9: "a son of goats",
+    }
+    for number, words in said.items():
+        made[number] = replace(made[number], answer=words, id=f"said{number}")
+    made[11] = replace(made[11], question="You blockhead?", id="asked")
+    made[13] = replace(made[13], answer="Blockhead.", id="unrated", ratings={})
+    listed = FlagsSettings(insults=("blockhead", "son of a goat"))
+    text, data = told(Flags(listed), made)
+    assert data["rules"]["insult"] == {"count": 3, "answers": ["said1", "said3", "said5"]}
+    assert "With a word from your list of insults: 3 answers." in text
+    assert "`rollback answers said1 said3 said5`" in text
+    assert told(Flags(), made)[1]["rules"]["insult"]["count"] == 0, "goodbot brings no list"

@@ -8,8 +8,8 @@ import { say } from "/files/texts.js";
 
 const LONGEST = 4000;
 const RULES = {
-  repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact", filtered: "page_rule_filtered",
-  judged: "page_rule_judged", long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
+  repeats: "page_rule_repeats", other_script: "page_rule_script", contact: "page_rule_contact",
+  insult: "page_rule_insult", filtered: "page_rule_filtered", judged: "page_rule_judged", long: "page_rule_long", doubtful: "page_rule_doubtful", odd: "page_rule_odd",
 };
 
 export class Flags {

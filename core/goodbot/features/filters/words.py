@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words and phrases that an owner has blocked: whole words, in any case and any script."""
+"""Words and phrases that an owner has listed: whole words, in any case and any script."""
 
 from __future__ import annotations
 
@@ -15,6 +15,30 @@ if TYPE_CHECKING:
     from goodbot.features.filters.plugin import BlockedSettings
 
 
+class WordList:
+    """Words and phrases that a setting lists."""
+
+    def __init__(self, phrases: Sequence[str], setting: str) -> None:
+        """Raises ConfigError for what is no word; `setting` names it: `[filters.words] block`."""
+        self._begin: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
+        """By the first word of a phrase: those that follow."""
+        for phrase in phrases:
+            if not (apart := words(phrase)):
+                raise ConfigError(f"{setting} holds {phrase!r}, which is no word")
+            self._begin[apart[0]].add(tuple(apart[1:]))
+
+    def stands_in(self, text: str) -> bool:
+        """Whether one of them does, as a whole."""
+        return bool(self._begin) and any(self._looks(text))
+
+    def _looks(self, text: str) -> Iterator[bool]:
+        """One at each phrase that may begin at a word: as many as the owner has listed."""
+        said = words(text)
+        for at, word in enumerate(said, start=1):
+            for rest in self._begin.get(word, ()):
+                yield tuple(said[at : at + len(rest)]) == rest
+
+
 class BlockedWords(ContentFilter):
     """`[filters.words]`."""
 
@@ -23,19 +47,7 @@ class BlockedWords(ContentFilter):
     def __init__(self, settings: BlockedSettings) -> None:
         """Raises ConfigError for what is no word."""
         super().__init__(settings)
-        self._begin: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
-        """By the first word of a phrase: those that follow."""
-        for phrase in settings.block:
-            if not (apart := words(phrase)):
-                raise ConfigError(f"[filters.words] block holds {phrase!r}, which is no word")
-            self._begin[apart[0]].add(tuple(apart[1:]))
+        self._blocked = WordList(settings.block, "[filters.words] block")
 
     def reasons(self, case: FilterCase) -> Sequence[str]:
-        return ["word"] if any(any(self._found(text)) for text in case.texts) else []
-
-    def _found(self, text: str) -> Iterator[bool]:
-        """A look at each phrase that may begin at a word: as many as the owner has blocked."""
-        said = words(text)
-        for at, word in enumerate(said, start=1):
-            for rest in self._begin.get(word, ()):
-                yield tuple(said[at : at + len(rest)]) == rest
+        return ["word"] if any(map(self._blocked.stands_in, case.texts)) else []

@@ -12,13 +12,17 @@ import statistics
 from array import array
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from goodbot.api.judge import JUDGE
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
 from goodbot.api.texts import say
+from goodbot.features.filters.words import WordList
 from goodbot.features.reports import chance, signs
 from goodbot.features.reports.telling import ENOUGH, listed, number, short
+
+if TYPE_CHECKING:
+    from goodbot.features.reports.plugin import FlagsSettings
 
 _KEPT = 200
 """Answers of a rule that programs are told: so many a page leaves out at once."""
@@ -28,6 +32,7 @@ _RULES = {
     "repeats": "page_rule_repeats",
     "other_script": "page_rule_script",
     "contact": "page_rule_contact",
+    "insult": "page_rule_insult",
     "filtered": "page_rule_filtered",
     "judged": "page_rule_judged",
     "long": "report_long",
@@ -38,7 +43,9 @@ _RULES = {
 class Flags(ReportPart):
     """Counts what each rule has found, and keeps the newest."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: FlagsSettings | None = None) -> None:
+        """Raises ConfigError for what is no word."""
+        self._insults = WordList(settings.insults if settings else (), "[reports.flags] insults")
         self._count: Counter[str] = Counter()
         self._newest: defaultdict[str, list[str]] = defaultdict(list)
         self._lengths: array[int] = array("L")
@@ -59,6 +66,7 @@ class Flags(ReportPart):
                 ("repeats", signs.repeats(answer.answer)),
                 ("other_script", signs.other_script(answer.question, answer.answer)),
                 ("contact", signs.contact(answer.question, answer.answer)),
+                ("insult", self._insults.stands_in(answer.answer)),
                 ("filtered", bool(answer.filtered)),
             ):
                 if wrong:
