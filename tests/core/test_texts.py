@@ -94,6 +94,7 @@ NEVER_ONE = {
     "probe_unlike",
     "probe_same",
     "measured_both",
+    "report_predict_bin",
 }
 """Texts with a number that is never 1."""
 

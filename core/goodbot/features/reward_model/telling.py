@@ -13,7 +13,7 @@ from typing import Any
 from goodbot.api.predicted import CalibrationBin, Predicted, PredictedAnswer
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection
 from goodbot.api.sentences import Reason, sentence, words
-from goodbot.api.texts import commas, figure, joined, pauses, percent, say
+from goodbot.api.texts import commas, figure, joined, percent, say
 from goodbot.base.intervals import wilson
 from goodbot.features.reports.telling import SHOWN, listed, number
 
@@ -94,8 +94,7 @@ def _how(found: Predicted, read: str) -> list[str]:
     key = "report_predict_person" if found.by_person else "report_predict_question"
     together = say(key, read, groups=figure(found.questions, read))
     left = say("report_predict_left", read, count=number(found.left_out, read)) if found.left_out else ""
-    bins = pauses(read, *(_told(one, read) for one in found.bins))
-    return [joined(read, together, left), say("report_predict_bins", read, bins=bins)]
+    return [joined(read, together, left), *(_told(one, read) for one in found.bins)]
 
 
 def _told(one: CalibrationBin, read: str) -> str:
