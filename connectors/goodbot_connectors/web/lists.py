@@ -17,6 +17,7 @@
 | `POST /api/report` | begins another one: `{"do": "make"}`, or `"ask"`: fixed questions first |
 | `GET /api/settings` | all settings, for owners (`settings`) |
 | `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before"}` |
+| | or `{"do": "restart"}`: goodbot begins anew on the file |
 """
 
 from __future__ import annotations

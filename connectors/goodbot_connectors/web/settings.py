@@ -32,6 +32,8 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
 
 async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, Any]:
     """`{"do": "set" or "default", "key", "value", "before"}`; what came of it. Raises HttpError."""
+    if body == {"do": "restart"}:
+        return await _restart(host, user)
     do, key = body.get("do"), clean(string(body, "key"))[:_LONGEST]
     value = _value(body.get("value")) if do == "set" else None
     if do not in ("set", "default") or not key or (do == "set" and value is None):
@@ -39,6 +41,15 @@ async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str,
     wanted = SettingWanted(key=key, value=value, before=_value(body.get("before")))
     try:
         return {"told": await host.change_setting(user, wanted), **await page(host, user, {})}
+    except StoreError:
+        raise
+    except GoodbotError as error:
+        raise HttpError(400, sentence(str(error))) from None
+
+
+async def _restart(host: ConnectorHost, user: UserRef) -> Mapping[str, Any]:
+    try:
+        return {"told": await host.restart(user)}
     except StoreError:
         raise
     except GoodbotError as error:

@@ -262,6 +262,13 @@ class ConnectorHost(Protocol):
         """
         ...
 
+    async def restart(self, user: UserRef) -> str:
+        """Run anew with the config file as it is now, for an owner of ours, and say so.
+
+        Raises UsageError with a sentence for them.
+        """
+        ...
+
     async def log_in(self, code: str) -> str:
         """Use up a one-time code of `goodbot web` or `/rl web`, and return the user id that it stands for.
 

@@ -59,6 +59,8 @@ class SettingsSeen:
     trouble: str = ""
     """Why the file as it is now would not be taken; empty: it would."""
     places: Sequence[PlaceSeen] = ()
+    started_at: float = 0.0
+    """Since when this goodbot runs, seconds since the epoch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -87,13 +87,17 @@ async def _run(arguments: argparse.Namespace) -> None:
             except _NeverUpError as never:
                 if before is None:
                     raise never.why from None
-                logger.error("back to the model before; this one does not run: %s", never.why)
-                settings = _as_asked(arguments, _set_model(settings, before.model.path))
+                if settings.model.path == before.model.path:
+                    logger.error("back to the settings before; with these it does not run: %s", never.why)
+                    settings = before
+                else:
+                    logger.error("back to the model before; this one does not run: %s", never.why)
+                    settings = _as_asked(arguments, _set_model(settings, before.model.path))
                 before = None
                 continue
             if not again:
                 return
-            before, settings = settings, load(arguments)
+            before, settings = settings, _anew(arguments, settings)
     finally:
         await supervision.stop()
         lock.release()
@@ -124,6 +128,15 @@ def _takes_commands(home: Path) -> bool:
 def load(arguments: argparse.Namespace) -> config.Config:
     """The config, with what holds for this run alone. Raises ConfigError, UsageError."""
     return _as_asked(arguments, config.load(arguments.home, arguments.config))
+
+
+def _anew(arguments: argparse.Namespace, before: config.Config) -> config.Config:
+    """What the file says now; where it is wrong, what it said before: who asked for it is far away."""
+    try:
+        return load(arguments)
+    except GoodbotError as error:
+        logger.error("the settings stay as they were: %s", error)
+        return before
 
 
 def _as_asked(arguments: argparse.Namespace, settings: config.Config) -> config.Config:

@@ -124,7 +124,8 @@ def _seen(services: Services, language: str) -> SettingsSeen:
     written = {one.key for one in every if file is not None and file.get(one.key) is not None}
     settings = [_setting(one, now, known, language, written=one.key in written) for one in every]
     seen = places(services, language)
-    return SettingsSeen(settings=settings, file=str(path), trouble=trouble, places=seen)
+    began = services.started_at
+    return SettingsSeen(settings=settings, file=str(path), trouble=trouble, places=seen, started_at=began)
 
 
 def _every(services: Services, *configs: Config) -> Iterator[Described]:

@@ -33,6 +33,7 @@ from goodbot.commands.rated import leave_out_here, rated_page, rated_topics
 from goodbot.commands.report_page import ReportDesk
 from goodbot.commands.services import Services
 from goodbot.commands.settings_page import change_setting, settings_seen
+from goodbot.commands.settings_restart import restart
 from goodbot.commands.taught import taught
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
@@ -236,6 +237,11 @@ class Host:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await change_setting(self._services, user, wanted)
+
+    async def restart(self, user: UserRef) -> str:
+        if user.connector != self._name:
+            raise ValueError(f"{self._name} asks for somebody else's")
+        return await restart(self._services, user)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

@@ -46,6 +46,8 @@ class HostPages:
         """What `settings` answers; that `user` may see it is the test's affair."""
         self.wanted: list[SettingWanted] = []
         """What `change_setting` was told."""
+        self.restarts = 0
+        """How often `restart` was to begin anew."""
         self.in_queues = QueuesSeen()
         """What `queues` answers; that `user` may see it is the test's affair."""
         self.queued: dict[int, Sequence[str]] = {}
@@ -120,3 +122,8 @@ class HostPages:
         """Note it in `wanted`."""
         self.wanted.append(wanted)
         return "Saved."
+
+    async def restart(self, user: UserRef) -> str:
+        """Count it in `restarts`."""
+        self.restarts += 1
+        return "Begun."

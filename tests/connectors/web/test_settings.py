@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.browsing import NARROW, Person, opens, person, press, types
+from tests.connectors.web.scripted import Scripted
+from tests.connectors.web.test_axe import SET
 from tests.connectors.web.test_ratings import wire
 from tests.connectors.web.test_whole import goodbot, link
+from tests.core.builders import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -45,6 +49,13 @@ async def test_owners_get_and_change_it_over_the_wire_and_nobody_else_a_letter(
         status, found = await wire(bot, unused_tcp_port, "owner", path=PATH, body=STARS)
         assert (status, "Saved." in found) == (200, True)
         assert path.read_text("utf-8") == f"{WRITTEN}stars = true\n"
+        again = {"do": "restart"}
+        status, found = await wire(bot, unused_tcp_port, "rater", path=PATH, body=again)
+        assert (status, "Only owners" in found) == (400, True)
+        assert not bot.app.restart.is_set()
+        status, found = await wire(bot, unused_tcp_port, "owner", path=PATH, body=again)
+        assert (status, "starts again now" in found) == (200, True)
+        await until(bot.app.restart.is_set)
         for wrong in ({"do": "set"}, {"do": "go"}, {"value": None}, {"value": {"a": 1}}, {"value": [1]}):
             status, found = await wire(bot, unused_tcp_port, "owner", path=PATH, body={**STARS, **wrong})
             assert (status, '"error"' in found) == (400, True)
@@ -138,3 +149,14 @@ async def test_a_rater_is_told_that_it_is_for_owners(
         await rater.page.goto(f"http://127.0.0.1:{unused_tcp_port}/settings")
         await rater.sees("Owners of this bot see its settings here.")
         assert await rater.page.locator(".setting").count() == 0
+
+
+async def test_an_owner_starts_it_again_and_the_page_comes_back_by_itself(ada: Person, bot: Scripted) -> None:
+    bot.set_up = replace(SET, trouble="")
+    await ada.page.goto(f"{bot.address}/settings")
+    await press(ada, "Start again with these settings")
+    await eventually(lambda: bot.restarts == 1)
+    settled = replace(SET, trouble="", settings=[replace(one, now=one.value) for one in SET.settings])
+    bot.set_up = replace(settled, started_at=1.0)
+    await ada.page.get_by_role("button", name="Start again with these settings").wait_for(state="hidden")
+    await ada.sees("2 settings")

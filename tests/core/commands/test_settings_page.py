@@ -31,7 +31,7 @@ from goodbot.features.reports import plugin as reports
 from goodbot.features.webhooks import plugin as webhooks
 from goodbot.store import Store, settings
 
-from tests.core.builders import Bot, open_bot, until
+from tests.core.builders import Bot, open_bot, rows, until
 
 PLUGGED = (goodbot_connectors.slack, goodbot_connectors.terminal, filters, judges, reports)
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -379,3 +379,21 @@ async def test_nobody_but_an_owner_sees_or_changes_any(tmp_path: Path) -> None:
                     await change(bot, "serving.stars", True, False, by)
         assert written(bot) == WRITTEN
         assert [detail["refused"] for _, detail in await trail(bot)] == ["not on the allowlist"] * 3
+
+
+async def test_an_owner_lets_it_begin_anew_where_the_file_is_sound_and_nobody_else(tmp_path: Path) -> None:
+    async with configured(tmp_path) as bot:
+        for by in ("rater", "talker"):
+            with pytest.raises(UsageError, match="Only owners"):
+                await bot.chat.host.restart(user(by))
+        (tmp_path / "bot/config.toml").write_text("[serving]\nhistory = 'many'\n", "utf-8")
+        with pytest.raises(UsageError, match="would not start with the file as it is now"):
+            await bot.chat.host.restart(user("owner"))
+        assert not bot.app.restart.is_set()
+        (tmp_path / "bot/config.toml").write_text(WRITTEN, "utf-8")
+        assert (await bot.chat.host.restart(user("owner"))).startswith("goodbot starts again now.")
+        await until(bot.app.restart.is_set)
+        assert (await seen(bot)).started_at == bot.app.started_at
+        found = await rows(bot.store, "SELECT detail FROM audit WHERE detail LIKE '%restart%' ORDER BY seq")
+        said = [json.loads(detail) for (detail,) in found]
+        assert [one.get("refused", "") for one in said] == ["not on the allowlist"] * 2 + ["not done", ""]

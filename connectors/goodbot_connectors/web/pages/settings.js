@@ -13,6 +13,7 @@ const SECTIONS = {
   training: "page_section_when", "training.settings": "page_section_how", judge: "page_section_judge", adapters: "page_versions",
   privacy: "page_section_privacy", http: "page_section_http", log: "page_section_log", plugins: "page_section_plugins",
 };
+const AGAIN_MS = 1_000;
 const sectionOf = (key) => key.slice(0, key.lastIndexOf("."));
 const titleOf = (section) => (Object.hasOwn(SECTIONS, section) ? say(SECTIONS[section]) : "");
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -21,10 +22,12 @@ const SHOWN = { open: (one) => !one.why_not, written: (one) => one.written, wait
 class Settings extends Page {
   #form = find("#filters");
   #settings = null;
+  #started = 0; // when the goodbot began that this page is of
 
   ready() {
     this.#form.addEventListener("input", () => this.#narrow());
     this.#form.addEventListener("submit", (event) => event.preventDefault());
+    find("#restart").addEventListener("click", () => this.#restart());
     const given = new URLSearchParams(location.search);
     for (const name of ["text", "which"]) this.#form.elements[name].value = given.get(name) || "";
   }
@@ -44,8 +47,38 @@ class Settings extends Page {
     return this.#narrow();
   }
 
-  #take({ settings, trouble }) {
+  // Another goodbot takes over within a moment: until it answers, this page waits for it.
+  async #restart() {
+    const told = find("#restarted");
+    find("#restart").disabled = true;
+    try {
+      told.textContent = (await post("/api/settings", { do: "restart" })).told;
+      told.focus();
+      this.#wait();
+    } catch (problem) {
+      if (problem.status === 401) return signedOut();
+      find("#restart").disabled = false;
+      told.textContent = problem.message;
+    }
+    return undefined;
+  }
+
+  #wait() {
+    setTimeout(async () => {
+      try {
+        const { started_at: started } = await get("/api/settings");
+        if (started !== this.#started) return location.reload();
+      } catch (problem) {
+        if (problem.status === 401) return signedOut();
+      }
+      return this.#wait();
+    }, AGAIN_MS);
+  }
+
+  #take({ settings, trouble, started_at: started }) {
     this.#settings = new Map(settings.map((one) => [one.key, one]));
+    this.#started = started;
+    find("#again").hidden = settings.every((one) => same(one.value, one.now));
     find("#trouble").hidden = !trouble;
     find("#trouble").replaceChildren(...(trouble ? [say("page_settings_trouble"), " ", el("span", { lang: "en" }, trouble)] : []));
   }

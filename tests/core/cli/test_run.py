@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`goodbot run` from life to life: with which settings the next one begins, and where it goes back to."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.base.errors import GoodbotError
+from goodbot.cli import run
+
+Life = Callable[[Path], bool]
+
+
+async def lived(home: Path, monkeypatch: pytest.MonkeyPatch, *lives: Life) -> list[int]:
+    """`serving.history` of each life; they end as they are told, no goodbot is opened."""
+    seen: list[int] = []
+    rest = iter(lives)
+
+    async def live(settings: Any, *_: Any) -> bool:
+        seen.append(settings.serving.history)
+        return next(rest)(home / "config.toml")
+
+    monkeypatch.setattr(run, "_live", live)
+    try:
+        await run._run(argparse.Namespace(home=home, config=None, demo_model=False, insecure_local=False))
+    finally:
+        for name in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().remove_signal_handler(name)
+    return seen
+
+
+def leaves(text: str) -> Life:
+    """It writes the config file, and another one is to take over."""
+
+    def life(file: Path) -> bool:
+        file.write_text(text, "utf-8")
+        return True
+
+    return life
+
+
+def ends(_file: Path) -> bool:
+    return False
+
+
+def never(_file: Path) -> bool:
+    raise run._NeverUpError(GoodbotError("it does not come up"))
+
+
+async def test_what_the_file_says_counts_and_where_it_is_wrong_what_it_said_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[serving]\nhistory = 1\n", "utf-8")
+    wrong = leaves("[serving]\nhistory = 'many'\n")
+    seen = await lived(tmp_path, monkeypatch, leaves("[serving]\nhistory = 2\n"), wrong, ends)
+    assert seen == [1, 2, 2]
+
+
+async def test_settings_with_which_it_does_not_come_up_give_way_to_those_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[serving]\nhistory = 1\n", "utf-8")
+    written = "# Ours.\n[serving]\nhistory = 3\n"
+    assert await lived(tmp_path, monkeypatch, leaves(written), never, ends) == [1, 3, 1]
+    assert (tmp_path / "config.toml").read_text("utf-8") == written, "what somebody wrote is not written over"
+
+
+async def test_where_nothing_was_before_it_ends_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(GoodbotError, match="does not come up"):
+        await lived(tmp_path, monkeypatch, never)
