@@ -15,6 +15,7 @@ from goodbot.api.queues import QueueMade, QueueShare, QueuesSeen, QueueWaiting
 from goodbot.api.rated import RatedAnswer, RatedBy, RatedPage, RatedTaught, RatedWords
 from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.settings_page import PlaceSeen, Setting, SettingsSeen
+from goodbot.api.turns import OwnNote
 from goodbot.api.versions import (
     BlindBase,
     BlindPlace,
@@ -191,6 +192,13 @@ SET = SettingsSeen(
         for number, name in enumerate(("The browser", "Discord", "Slack"))
     ],
 )
+NOTES = [
+    OwnNote(number=number, text="Be brief.", used=used, edited=used, ratings=3, shared=shared, learnt=learnt)
+    for number, (used, shared, learnt) in enumerate(
+        ((True, False, False), (False, False, False), (True, True, False), (True, False, True)), start=1
+    )
+]
+"""A line of each kind."""
 REPORT = ReportSeen(
     at=1.8e9,
     parts=[
@@ -409,6 +417,7 @@ async def test_nothing_stands_in_anybody_s_way(
         assert await violations(ada, axe) == [], "a file that was dropped"
         bot.made, bot.shown, bot.trail, bot.known, bot.set_up = MADE, LIKED, DONE, KNOWN, SET
         bot.lesson, bot.reported, bot.in_queues = TAUGHT, REPORT, QUEUES
+        bot.own_notes = [*NOTES]
         pages = {
             "/rate": ".card",
             "/progress": "#shares .chart",
@@ -418,7 +427,7 @@ async def test_nothing_stands_in_anybody_s_way(
             "/people": ".account",
             "/report": ".flag .told .chip",
             "/settings": ".setting form",
-            "/notes": "main",
+            "/notes": ".lines form",
         }
         for path, shown in pages.items():
             await ada.page.goto(bot.address + path)
@@ -446,5 +455,7 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.get_by_role("button", name="Change language").click()
             if path == "/people":
                 await ada.sees("Disagrees with other raters")
+            if path == "/notes":
+                await ada.page.get_by_role("button", name="Edit").first.click()
             await ada.page.locator(shown).first.wait_for()
             assert await violations(ada, axe) == [], path
