@@ -231,12 +231,7 @@ async def _compared(
     pairs = [] if tainted else await _pairs(call, known[second], first)
     how, features = await s.store.read(lambda db: measured(db, rows, first, second, language))
     return VersionsCompared(
-        first=first,
-        second=second,
-        told=[*filter(None, told)],
-        pairs=pairs,
-        measured=how,
-        features=features,
+        first=first, second=second, told=[*filter(None, told)], pairs=pairs, measured=how, features=features
     )
 
 

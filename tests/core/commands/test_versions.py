@@ -177,7 +177,12 @@ async def test_two_are_compared_by_what_lies_between_them(tmp_path: Path) -> Non
 
 LISTS = {
     **SHORTER,
-    **{"feature": "lists", "before": 0.6, "after": 0.12, "change": -0.48, "low": -0.6, "high": -0.36},
+    "feature": "lists",
+    "before": 0.6,
+    "after": 0.12,
+    "change": -0.48,
+    "low": -0.6,
+    "high": -0.36,
     "named": False,
 }
 

@@ -19,9 +19,7 @@ class FlagsSettings:
 
 
 SPECS = tuple(
-    ReportSpec(
-        name=name, title=title, factory=f"goodbot.features.reports.{name}:{cls}", settings=settings
-    )
+    ReportSpec(name=name, title=title, factory=f"goodbot.features.reports.{name}:{cls}", settings=settings)
     for name, title, cls, settings in (
         ("teachers", "Who taught what", "Teachers", None),
         ("groups", "How groups of answers were rated", "Groups", None),
