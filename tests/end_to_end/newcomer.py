@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
@@ -31,10 +32,10 @@ WHEELS = (
 )
 
 
-def shop(folder: Path) -> Path:
-    """A folder with the wheels that pip will ask for. goodbot itself is in none: nobody sells it."""
+def shop(folder: Path, names: Iterable[str] = WHEELS) -> Path:
+    """A folder with the wheels that an installer will ask for. goodbot itself is in none: nobody sells it."""
     folder.mkdir()
-    for name in WHEELS:
+    for name in names:
         _pack(metadata.distribution(name), folder)
     return folder
 
@@ -53,11 +54,21 @@ def clone(folder: Path) -> Path:
 def _pack(installed: metadata.Distribution, folder: Path) -> None:
     """An installed pure-Python distribution as the wheel that it came from."""
     stem = installed.name.replace("-", "_").lower()
+    left = ("INSTALLER", "REQUESTED", "direct_url.json")  # what the installer has added
+    files = [
+        file
+        for file in installed.files or ()
+        if file.parts[0] != ".." and "__pycache__" not in file.parts and file.name not in left
+    ]
     with zipfile.ZipFile(folder / f"{stem}-{installed.version}-py3-none-any.whl", "w") as wheel:
-        for file in installed.files or ():
-            ours = file.parts[0] != ".." and "__pycache__" not in file.parts
-            if ours and file.name not in ("INSTALLER", "REQUESTED", "direct_url.json"):
+        for file in files:
+            if file.name != "RECORD":
                 wheel.write(str(file.locate()), str(file))
+                continue
+            # Of what is in the wheel alone: here it names scripts and compiled files, too.
+            sums = ((one, f"{one.hash.mode}={one.hash.value}" if one.hash else "", one.size) for one in files)
+            rows = "".join(f"{one},{sum_},{'' if size is None else size}\n" for one, sum_, size in sums)
+            wheel.writestr(str(file), rows)
 
 
 def stock(environment: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.architecture.source import PACKAGES, ROOT, modules, pyproject
+from tests.end_to_end.newcomer import shop, surroundings
 from tests.support import patience, require
+from tests.surroundings import CLOSED
 
 EXTRAS = {
     "mlx",
@@ -283,3 +286,76 @@ class TestWithoutAnyExtra:
         assert done.returncode == 2
         assert "'fly'" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def line(page: str, tool: str) -> list[str]:
+    """The words of the one line with which a page installs or runs goodbot by uv or by pipx."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    [found] = re.findall(rf"(?:`|^)({tool}x? [^`\n]+)", text, flags=re.M)
+    return shlex.split(found)
+
+
+class Newcomer:
+    """Somebody with an empty home, uv and pipx, and a folder of wheels in the place of an index."""
+
+    def __init__(self, home: Path, wheels: Path) -> None:
+        here = surroundings(home, wheels)
+        self._home = home
+        self._environ = {
+            **CLOSED,
+            **here,
+            "PATH": f"{home}/.local/bin:{here['PATH']}",
+            "TMPDIR": str(home),
+            "UV_FIND_LINKS": str(wheels),  # and UV_OFFLINE, which is in CLOSED
+            "UV_PYTHON": sys.executable,
+            "UV_PYTHON_DOWNLOADS": "never",
+            "PIPX_DEFAULT_BACKEND": "pip",  # else it takes the uv that is here
+            "PIPX_DISABLE_SHARED_LIBS_AUTO_UPGRADE": "1",  # its pip is the one that Python brings
+        }
+
+    def types(self, *words: str) -> str:
+        """What a command prints that ends well."""
+        done = subprocess.run(
+            words,
+            cwd=self._home,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience(120),
+        )
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shop(tmp_path_factory.mktemp("shop") / "wheels", sorted(_closure(BASE)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["uv", "pipx"])
+def test_one_line_of_uv_or_pipx_is_enough(
+    tool: str, wheel: Path, wheels: Path, told: Message, tmp_path: Path
+) -> None:
+    """Their lines as the pages have them, with this wheel in the place of the folder and of its extra."""
+    require(tool)
+    home = tmp_path / "ada"
+    home.mkdir()
+    ada = Newcomer(home, wheels)
+    runs, installs = (
+        [str(wheel) if word.startswith(".") else word for word in line(page, tool)]
+        for page in ("demo", "getting-started")
+    )
+    assert runs[-2:] == ["goodbot", "demo"]
+    said = f"goodbot {told['Version']}\n"
+    assert ada.types(*runs[:-1], "--version").endswith(said)
+    mine = home / ".local/bin/goodbot"
+    assert not mine.exists(), "it was to run once only"
+    assert installs[-1] == str(wheel)
+    ada.types(*installs)
+    assert mine.exists()
+    assert ada.types("goodbot", "--version") == said
+    assert "`goodbot init` sets it up" in ada.types("goodbot", "status")
+    assert not (home / ".goodbot").exists()
