@@ -69,6 +69,7 @@ PARTS = {
     "events": "Events, receipts and replies",
     "setup": "Setting a platform up, and looking at it",
     "testing.platform": "The far side that a connector's tests drive",
+    "testing.pilot": "A whole goodbot in a test",
     "turns": "A turn",
     "rewards": "A reward policy",
     "server": "A model server",
@@ -177,7 +178,7 @@ def _class(one: type[Any]) -> Iterator[str]:
         else:
             begin = "async " if inspect.iscoroutinefunction(function) else ""
             signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
-            signature = re.sub(r"\(self(?:, )?", "(", signature, count=1)
+            signature = re.sub(r"\((?:self|cls)(?:, )?", "(", signature, count=1)
             yield f"**`{begin}{name}{signature}`**\n"
         yield f"{_markdown(inspect.getdoc(function) or '')}\n"
 

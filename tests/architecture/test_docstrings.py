@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The docstrings of `goodbot.api`: a plugin author reads them in docs/plugin-api.md, without the source."""
+"""The docstrings of `goodbot.api` and `goodbot.testing`: who writes a plugin reads them in
+docs/plugin-api.md, without the source."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 import goodbot
 import pytest
+from goodbot import testing
 from goodbot.api import hookspecs
 
 from tests.architecture.source import modules
@@ -27,6 +29,22 @@ VERBS = {
     *("Put", "Read", "Record", "Refuse", "Replace", "Return", "Run"),
     *("Say", "Send", "Split", "Store", "Submit", "Take", "Tell", "Turn", "Use"),
     *("Write", "Yield"),
+    # What tests do.
+    *(
+        "Cancel",
+        "Compare",
+        "Do",
+        "Let",
+        "Mention",
+        "Override",
+        "Press",
+        "React",
+        "Set",
+        "Shut",
+        "Skip",
+        "Start",
+    ),
+    *("Stop", "Train", "Type", "Wait"),
 }
 
 
@@ -77,13 +95,27 @@ def lacks(function: Function) -> Iterator[str]:
         yield "Raises"
 
 
+def help_of_tests() -> Iterator[tuple[str, Function]]:
+    """What authors call in tests of their own: no shipped test, no fixture, no property."""
+    own = re.compile(r"fixture|property")
+    for module in modules():
+        if not module.name.startswith("goodbot.testing."):
+            continue
+        for name, function in functions(module.tree):
+            called = "." in name or name in testing.__all__
+            marked = any(own.search(ast.unparse(one)) for one in function.decorator_list)
+            if called and not marked and not name.rpartition(".")[2].startswith("test_"):
+                yield f"{module.name.removeprefix('goodbot.')}.{name}", function
+
+
+TESTING = dict(help_of_tests())
 MANY = {
     f"{module.name.removeprefix('goodbot.api.')}.{name}": function
     for module in modules()
     if module.name.startswith("goodbot.api.")
     for name, function in functions(module.tree)
     if len(parameters(function)) > FEW
-}
+} | {name: function for name, function in TESTING.items() if len(parameters(function)) > FEW}
 PUBLIC = [*PARTS, *(one for name in goodbot.__all__ if inspect.isclass(one := getattr(goodbot, name)))]
 METHODS = {
     f"{part.__name__}.{name}": inspect.getdoc(member) or ""
@@ -91,6 +123,9 @@ METHODS = {
     for name, member in vars(part).items()
     if not name.startswith("_") and inspect.isroutine(getattr(part, name))
 } | {name: inspect.getdoc(one) or "" for name, one in vars(hookspecs).items() if hasattr(one, "goodbot_spec")}
+METHODS |= {
+    name: ast.get_docstring(one) or "" for name, one in TESTING.items() if not name.endswith(".__init__")
+}
 
 
 @pytest.mark.parametrize("name", MANY)
@@ -106,8 +141,9 @@ def test_a_docstring_begins_with_what_to_do(name: str) -> None:
 
 
 def test_there_are_many() -> None:
-    assert len(MANY) > 35
-    assert len(METHODS) > 90
+    assert len(MANY) > 50
+    assert len(METHODS) > 150
+    assert len(TESTING) > 60
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,16 @@ class BackendGround:
     def batch_of(
         self, backend: TrainingBackend, turns: Sequence[TokenizedTurn], advantages: list[float]
     ) -> TrainingBatch:
+        """Make a batch of whole answers, none of which weighs more than the others.
+
+        Args:
+            backend: Not asked.
+            turns: The answers.
+            advantages: One for each answer.
+
+        Returns:
+            Its arrays are of the shape `(answers, tokens of the longest)`; all log-probabilities are 0.
+        """
         width = max(len(turn.response) for turn in turns)
         mask = np.zeros((len(turns), width), np.float32)
         for row, turn in enumerate(turns):
@@ -94,6 +104,18 @@ class BackendGround:
         steps: int = 3,
         tokens_per_forward: int = 8192,
     ) -> list[StepStats]:
+        """Train on one batch again and again.
+
+        Args:
+            backend: A loaded backend.
+            turns: The answers.
+            advantages: One for each answer.
+            steps: How many steps.
+            tokens_per_forward: How many tokens a forward pass takes at most.
+
+        Returns:
+            What each step reports.
+        """
         batch = self.batch_of(backend, turns, advantages)
         settings = OptimizerSettings(tokens_per_forward=tokens_per_forward)
         return list(backend.train(iter([batch] * steps), settings, policy_gradient))
@@ -101,9 +123,26 @@ class BackendGround:
     def scores(
         self, backend: TrainingBackend, turns: Sequence[TokenizedTurn], *, adapter: bool = True
     ) -> list[Any]:
+        """Compute log-probabilities at temperature 1.
+
+        Args:
+            backend: A loaded backend.
+            turns: The answers.
+            adapter: Whether with the adapter, or as the base.
+
+        Returns:
+            An array for each answer, of the shape `(its tokens,)`.
+        """
         return backend.logprobs(turns, temperature=[1.0] * len(turns), adapter=adapter)
 
     def same(self, left: list[Any], right: list[Any], *, exactly: bool = False) -> None:
+        """Compare two lists of arrays, and fail where they differ.
+
+        Args:
+            left: The one.
+            right: The other, of the same shapes.
+            exactly: To the bit, in place of to 1e-5.
+        """
         for one, other in zip(left, right, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=0 if exactly else 1e-5)
 

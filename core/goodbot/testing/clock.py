@@ -21,12 +21,15 @@ class VirtualClock:
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
 
     def now(self) -> float:
+        """Return the wall clock, in seconds since the epoch."""
         return self._wall
 
     def monotonic(self) -> float:
+        """Return seconds that never go back."""
         return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
+        """Note it in `slept`, and let the time pass; with `waits` return when it has passed."""
         self.slept.append(seconds)
         if not self._waits:
             self.advance(seconds)

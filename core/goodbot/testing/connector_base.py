@@ -98,11 +98,12 @@ class ConnectorFixtures:
             pytest.skip(f"{spec.name} declares no {capability.name}")
 
     def need_room(self, platform: PlatformDriver, kind: ChannelKind) -> None:
+        """Skip, with the reason, what needs a room of a kind that this platform does not have."""
         if kind not in platform.rooms:
             pytest.skip(f"this platform has no {kind} rooms")
 
     async def asked(self, host: RecordingHost, platform: PlatformDriver) -> MessageEvent:
-        """A first question in private, which opens the chat."""
+        """Ask a first question in private, which opens the chat, and return its event."""
         await platform.say("hello")
         [event] = await host.received(MessageEvent)
         return event

@@ -39,7 +39,17 @@ class FeedbackContract(ConnectorFixtures):
         platform: PlatformDriver,
         offer: tuple[Button, ...] = OFFER,
     ) -> MessageRef:
-        """An answer in private that Ada has called bad with its button, and what she is offered."""
+        """Let Ada call an answer in private bad with its button, and be offered more for that.
+
+        Args:
+            connector: A started connector.
+            host: What it talks to.
+            platform: The far side.
+            offer: The buttons that she is offered.
+
+        Returns:
+            The answer.
+        """
         asked = await self.asked(host, platform)
         reply = Reply(text="An answer.", turn=TURN, buttons=(GOOD, BAD))
         message = (await connector.send(asked.channel, reply))[-1]

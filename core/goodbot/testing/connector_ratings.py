@@ -37,7 +37,16 @@ class RatingsContract(ConnectorFixtures):
     """Reactions and buttons."""
 
     async def answer(self, connector: Connector, host: RecordingHost, platform: PlatformDriver) -> MessageRef:
-        """A message of ours that can be rated."""
+        """Send an answer that can be rated.
+
+        Args:
+            connector: A started connector.
+            host: What it talks to.
+            platform: The far side.
+
+        Returns:
+            The last message of the answer.
+        """
         event = await self.asked(host, platform)
         reply = Reply(text="An answer.", turn=TURN, buttons=(GOOD, BAD))
         return (await connector.send(event.channel, reply))[-1]

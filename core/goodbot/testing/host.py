@@ -53,6 +53,14 @@ class RecordingHost(HostPages):
         environ: Mapping[str, str] | None = None,
         clock: Clock | None = None,
     ) -> None:
+        """Make one for a connector.
+
+        Args:
+            spec: The connector's.
+            state_dir: The directory that is its own.
+            environ: Where its secrets are.
+            clock: The time; by default the machine's.
+        """
         super().__init__()
         self.clock: Clock = clock or SystemClock()
         self._steady = Steady(self.clock)
@@ -67,9 +75,9 @@ class RecordingHost(HostPages):
         self.answer: Callable[[Event], Receipt] = _accepted
         """Decides what a new event's receipt says."""
         self.troubles: list[str] = []
+        """What the connector said of its state, in order; `""`: it is well again."""
         self.told: list[float] = []
         """What the platform's clock said."""
-        """What the connector said of its state, in order; `""`: it is well again."""
         self.model: OwnModel = NoModel()
         """What answers; a test sets another."""
         self.waiting: list[Waiting] = []
@@ -118,12 +126,12 @@ class RecordingHost(HostPages):
         return self._receipts[event.event_id]
 
     async def cursor(self) -> str | None:
-        """The cursor of the last commit that had one."""
+        """Return the cursor of the last commit that had one."""
         cursors = [commit.cursor for commit in self.commits if commit.cursor is not None]
         return cursors[-1] if cursors else None
 
     async def get(self, key: str) -> str | None:
-        """A small durable value."""
+        """Return a small durable value."""
         return self._values.get(key)
 
     async def set(self, key: str, value: str) -> None:
@@ -182,7 +190,7 @@ class RecordingHost(HostPages):
         queue: int = 0,
         unsure: bool = False,
     ) -> Sequence[Waiting]:
-        """What of `waiting` is asked for; that `user` may see it is the test's affair."""
+        """List what is asked for of `waiting`, whoever asks: see `ConnectorHost.inbox`."""
         every = self.waiting
         if unsure:
             every = sorted(every, key=lambda entry: [*self.unsure, entry.turn].index(entry.turn))
@@ -201,30 +209,28 @@ class RecordingHost(HostPages):
         return found[:limit]
 
     async def inbox_connectors(self, user: UserRef) -> Sequence[str]:
-        """Those of `waiting`."""
+        """List those of `waiting`."""
         return sorted({entry.connector for entry in self.waiting})
 
     def learning(self) -> str:
-        """What `trains` says."""
+        """Say what `trains` says."""
         return self.trains
 
     def may_rate(self, user: UserRef) -> bool:
-        """Whoever is not among `talkers`."""
+        """Say so of whoever is not among `talkers`."""
         return user.id not in self.talkers
 
     def commands(self, user: UserRef) -> Sequence[Command]:
-        """An owner's; a talker's, if they are among `talkers`."""
+        """List an owner's; a talker's, if they are among `talkers`."""
         return allowed(Grant.TALK if user.id in self.talkers else Grant.ADMINISTER)
 
     async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
-        """What `own_turns` has by that id; that `user` may see it is the test's affair."""
+        """Find it in `own_turns`, whoever asks: see `ConnectorHost.own_turn`."""
         return self.own_turns.get(turn)
 
     async def log_in(self, code: str) -> str:
         """Take a code of `codes`."""
         return self.codes.pop(code, "")
-
-    # From here on: what a test says and asks.
 
     def mount(self, connector: Connector) -> None:
         """Answer a connector's routes, if it has any, while it runs; in place of another's."""
@@ -251,7 +257,7 @@ class RecordingHost(HostPages):
         self._open.set()
 
     async def wait(self, done: Callable[[], bool], seconds: float = 10.0) -> None:
-        """Until `done()`, which is asked after every change; TimeoutError when it never is.
+        """Wait until `done()`, which is asked after every change; TimeoutError when it never is.
 
         Raises at once what a task has died of that the connector had spawned.
         """
@@ -268,7 +274,7 @@ class RecordingHost(HostPages):
             raise TimeoutError(f"it did not come within {seconds:g} s; stored so far: {stored}") from None
 
     async def received(self, kind: type[E], count: int = 1) -> list[E]:
-        """The stored events of one kind, as soon as there are `count`."""
+        """Return the stored events of one kind, as soon as there are `count`."""
 
         def found() -> list[E]:
             return [event for event in self.events if isinstance(event, kind)]

@@ -58,29 +58,29 @@ class HostPages:
         """The answers that `leave_out` was told of and that are not taken in again."""
 
     async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
-        """What `own_notes` has; what was told is in `told_notes`."""
+        """Return what `own_notes` has; what was told is in `told_notes`."""
         if words:
             self.told_notes.append(words)
         return self.own_notes
 
     async def overview(self, user: UserRef) -> Overview:
-        """What `seen` says."""
+        """Return what `seen` says."""
         return self.seen
 
     async def versions(self, user: UserRef, *two: int) -> Versions:
-        """What `made` says."""
+        """Return what `made` says."""
         return self.made
 
     async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
-        """What `shown` says."""
+        """Return what `shown` says."""
         return self.shown
 
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
-        """What `known` says."""
+        """Return what `known` says."""
         return self.known
 
     async def queues(self, user: UserRef) -> QueuesSeen:
-        """What `in_queues` says."""
+        """Return what `in_queues` says."""
         return self.in_queues
 
     async def change_queue(self, user: UserRef, wanted: QueueWanted) -> str:
@@ -89,33 +89,33 @@ class HostPages:
         return "Done."
 
     async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
-        """What `rated_topics` says."""
+        """Return what `rated_topics` says."""
         return self.rated_topics
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
-        """What `lesson` says."""
+        """Return what `lesson` says."""
         return self.lesson
 
     async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
-        """Note it in `left_out`."""
+        """Note it in `left_out`: see `ConnectorHost.leave_out`."""
         self.left_out = [one for one in self.left_out if one not in turns] + ([] if again else [*turns])
         return f"{len(turns)} {'count again' if again else 'left out'}."
 
     async def activity(self, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
-        """What `trail` says."""
+        """Return what `trail` says."""
         return self.trail
 
     async def check_activity(self, user: UserRef) -> TrailChecked:
-        """All that `trail` has is as it was written."""
+        """Say that all that `trail` has is as it was written."""
         return TrailChecked(entries=len(self.trail.acts))
 
     async def report(self, user: UserRef, *, anew: bool = False, ask: bool = False) -> ReportSeen:
-        """What `reported` says; another one is counted."""
+        """Return what `reported` says, and count another one: see `ConnectorHost.report`."""
         self.reports_begun += anew
         return self.reported
 
     async def settings(self, user: UserRef) -> SettingsSeen:
-        """What `set_up` says."""
+        """Return what `set_up` says."""
         return self.set_up
 
     async def change_setting(self, user: UserRef, wanted: SettingWanted) -> str:

@@ -67,15 +67,25 @@ class Pilot:
     ) -> AsyncGenerator[Pilot]:
         """Start a goodbot in `home` and stop it at the end.
 
-        `model` is a model directory, by default the one that a plugin ships for demonstrations;
-        `plugins` are registered beside what is installed; `sections` are those of
-        `goodbot.config.Config`, each as a mapping of the keys that you want otherwise
-        (`training={"min_ratings": 8}`). Of the others a training starts on `train` only, a conversation
-        has no memory, and nobody is asked which version is better; all else is as in a config file without
-        it. A whole section (`training=TrainingConfig(...)`) takes the place of all that.
+        Of what is not given, a training starts on `train` only, a conversation has no memory, and nobody is
+        asked which version is better; all else is as in a config file without it.
 
-        Raises ConfigError for a key or a value that the config file may not have either, and what
-        `App.start` raises: MissingExtraError when no backend is installed.
+        Args:
+            home: The state directory.
+            model: A model directory; by default the one that a plugin ships for demonstrations.
+            plugins: What is registered beside what is installed.
+            grants: Who may do what on the platform in memory.
+            clock: The time; by default the machine's.
+            sections: Those of `goodbot.config.Config`, each as a mapping of the keys that you want otherwise
+                (`training={"min_ratings": 8}`). A whole section (`training=TrainingConfig(...)`) takes the
+                place of all of it.
+
+        Yields:
+            The people, and the goodbot that they talk to.
+
+        Raises:
+            ConfigError: For a key or a value that the config file may not have either.
+            MissingExtraError: When no backend is installed; and what else `App.start` raises.
         """
         config = Config(home=home, training=_TRAINING, serving=_SERVING)
         config = dataclasses.replace(
@@ -94,23 +104,58 @@ class Pilot:
     async def say(self, text: str, *, user: str = OWNER, channel: str = "", reply_to: str = "") -> Answer:
         """Write to the bot and wait for what it says, by default in the user's private chat.
 
-        A channel whose name begins with `#` is shared. The answer to somebody who may not talk
-        there has no turn, and often no text.
+        Args:
+            text: What they write.
+            user: Who writes.
+            channel: Where; one whose name begins with `#` is shared. Empty: the private chat.
+            reply_to: The id of the message that they answer; empty: none.
+
+        Returns:
+            The answer. That to somebody who may not talk there has no turn, and often no text.
         """
         return await self.chat.say(text, user=user, channel=channel, reply_to=reply_to)
 
     async def react(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
-        """Put 👍 or 👎 on an answer; returns after the commit."""
+        """Put 👍 or 👎 on an answer, and wait for the commit.
+
+        Args:
+            answer: The answer.
+            emoji: The reaction.
+            user: Who reacts.
+
+        Returns:
+            What came of it.
+        """
         return await self.chat.react(answer, emoji, user=user)
 
     async def unreact(self, answer: Answer, emoji: str, *, user: str = OWNER) -> Receipt:
-        """Take a reaction away; returns after the commit."""
+        """Take a reaction away, and wait for the commit.
+
+        Args:
+            answer: The answer.
+            emoji: The reaction.
+            user: Who takes it away.
+
+        Returns:
+            What came of it.
+        """
         return await self.chat.unreact(answer, emoji, user=user)
 
     async def command(
         self, name: str, args: str = "", *, user: str = OWNER, channel: str = "", reply_to: str = ""
     ) -> str:
-        """Type `/rl NAME ARGS` and wait; returns what that person is told, privately."""
+        """Type `/rl NAME ARGS` and wait.
+
+        Args:
+            name: The command.
+            args: The words behind it.
+            user: Who types.
+            channel: Where; empty: the private chat.
+            reply_to: The id of the message that they answer; empty: none.
+
+        Returns:
+            What that person is told, privately.
+        """
         receipt = await self.chat.command(name, args, user=user, channel=channel, reply_to=reply_to)
         return receipt.text
 
@@ -133,11 +178,11 @@ class Pilot:
 
     @property
     def replies(self) -> Sequence[Answer]:
-        """All that the bot has sent, oldest first."""
+        """What the bot has sent, oldest first."""
         return tuple(self.chat.replies)
 
     async def status(self) -> Mapping[str, Any]:
-        """What `goodbot status --json` prints."""
+        """Return what `goodbot status --json` prints."""
         result = await self.app.commands.execute(self.chat.typed("status"))
         return result.data
 

@@ -55,33 +55,53 @@ class PlatformDriver(Protocol):
         thread: str = "",
         attachments: Sequence[str] = (),
     ) -> str:
-        """A person writes, with `mention` to the bot; the message's id.
+        """Write a message, as a person.
 
-        `thread` (only with THREADS) is the driver's own name for a thread or topic of that room:
-        what is said under one name is in one thread, which is opened when it is first named. Where
-        a thread hangs on a message (Slack), that first message may be the one it hangs on.
-        `attachments` (only with ATTACHMENTS) come with the message: `image`, or `file NAME`. With
-        them `text` may be empty.
+        Args:
+            text: What they write; beside `attachments` it may be empty.
+            user: Who writes.
+            room: Where.
+            mention: Whether they mention the bot.
+            reply_to: The id of the message of ours that they answer; empty: none.
+            thread: Only with THREADS: the driver's own name for a thread or topic of that room. What is said
+                under one name is in one thread, which is opened when it is first named. Where a thread hangs
+                on a message (Slack), that first message may be the one it hangs on.
+            attachments: Only with ATTACHMENTS: what comes with it, each an `image`, or `file NAME`.
+
+        Returns:
+            The message's id.
         """
         ...
 
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
-        """Another bot mentions ours; and where platforms echo, our own message comes back."""
+        """Mention ours, as another bot; and where platforms echo, let our own message come back."""
         ...
 
     async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
-        """A person adds `new`, takes `old` away, or changes one into the other."""
+        """React to a message, as a person: add `new`, take `old` away, or change one into the other.
+
+        Args:
+            message: A message of ours.
+            old: The reaction that they had given; empty: none.
+            new: The reaction that they give; empty: none.
+            user: Who reacts.
+        """
         ...
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
-        """A person presses the button with this action. Needed with BUTTONS.
+        """Press a button, as a person. Needed with BUTTONS.
 
         It stands under the message, or in what only this person is shown of it (`offers`).
+
+        Args:
+            message: A message of ours.
+            action: The action of the button.
+            user: Who presses.
         """
         ...
 
     async def offers(self, user: str = "ada") -> Sequence[str]:
-        """The actions of the newest `Receipt.offer` that this person can press. Needed with BUTTONS.
+        """List the actions of the newest `Receipt.offer` that this person can press. Needed with BUTTONS.
 
         Empty where none is shown. Wherever it stands (an ephemeral message, a second row under the
         answer in a private chat), nobody else may see it.
@@ -91,24 +111,29 @@ class PlatformDriver(Protocol):
     async def comment(
         self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
     ) -> None:
-        """A person types what was wrong with an answer. Needed with COMMENTS.
+        """Type what was wrong with an answer, as a person. Needed with COMMENTS.
 
-        With `better`: what it should have been. In whatever way the platform has: a modal that a
-        button opens and that is then submitted, an answer to a prompt. The person may have called
-        the answer bad before, and got an offer for that.
+        In whatever way the platform has: a modal that a button opens and that is then submitted, an answer
+        to a prompt. The person may have called the answer bad before, and got an offer for that.
+
+        Args:
+            message: The answer.
+            text: What they type.
+            better: It is what the answer should have been, in place of what was wrong.
+            user: Who types.
         """
         ...
 
     async def posts(self, room: ChannelKind = ChannelKind.PRIVATE) -> Sequence[Post]:
-        """What the bot has posted in a room, oldest first."""
+        """List what the bot has posted in a room, oldest first."""
         ...
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
-        """What only this person was shown: toasts, ephemeral messages."""
+        """List what only this person was shown: toasts, ephemeral messages."""
         ...
 
     async def unacknowledged(self) -> int:
-        """Events that the platform would deliver again."""
+        """Return the number of events that the platform would deliver again."""
         ...
 
 
@@ -124,32 +149,32 @@ class Driver(PlatformDriver):
     good, bad = "👍", "👎"
 
     async def say_as_bot(self, text: str, *, room: ChannelKind = ChannelKind.SHARED) -> None:
-        """Nobody: there are no bots."""
+        """Do nothing: there are no bots."""
 
     async def react(self, message: MessageRef, *, old: str = "", new: str = "", user: str = "ada") -> None:
-        """Needed with REACTIONS."""
+        """Override it with REACTIONS: see `PlatformDriver.react`."""
         self._lacks("react", "REACTIONS")
 
     async def press(self, message: MessageRef, action: str, *, user: str = "ada") -> None:
-        """Needed with BUTTONS."""
+        """Override it with BUTTONS: see `PlatformDriver.press`."""
         self._lacks("press", "BUTTONS")
 
     async def offers(self, user: str = "ada") -> Sequence[str]:
-        """Needed with BUTTONS."""
+        """Override it with BUTTONS: see `PlatformDriver.offers`."""
         self._lacks("offers", "BUTTONS")
 
     async def comment(
         self, message: MessageRef, text: str, *, better: bool = False, user: str = "ada"
     ) -> None:
-        """Needed with COMMENTS."""
+        """Override it with COMMENTS: see `PlatformDriver.comment`."""
         self._lacks("comment", "COMMENTS")
 
     async def notices(self, user: str = "ada") -> Sequence[str]:
-        """None are shown."""
+        """Return none; override it where something is shown to one person."""
         return ()
 
     async def unacknowledged(self) -> int:
-        """Override it where the platform delivers again."""
+        """Return 0; override it where the platform delivers again."""
         return 0
 
     def _lacks(self, name: str, capability: str) -> NoReturn:

@@ -56,7 +56,7 @@ class Answering(contextlib.AbstractAsyncContextManager["Answering"]):
         await self._next()
 
     async def rest(self) -> Generated:
-        """The whole of it, with `pieces` all that came before."""
+        """Wait for the whole of it; `pieces` is all that came before."""
         while self.whole is None:
             await self._next()
         with pytest.raises(StopAsyncIteration):
@@ -75,7 +75,7 @@ class Answering(contextlib.AbstractAsyncContextManager["Answering"]):
 
 
 def server_parts(home: Path, **parts: Any) -> ServerParts:
-    """What a driver is given, with everything in `home`; `parts` are the fields of your own, as `url`.
+    """Make what a driver is given, with everything in `home`; `parts` are the fields of your own, as `url`.
 
     `convert` gives adapters back as they are, in PEFT's layout.
     """

@@ -64,7 +64,7 @@ class TrackerContract:
         child.feed(spec.factory, iter([dict(message) for message in messages]))
 
     def kept(self, directory: Path) -> list[Path]:
-        """The files that a run has left; override it for a tracker that writes elsewhere."""
+        """List the files that a run has left; override it for a tracker that writes elsewhere."""
         return sorted(file for file in directory.rglob("*") if file.is_file())
 
     def _track(self, spec: TrackerSpec, settings: Any, directory: Path, *told: Mapping[str, Any]) -> None:
