@@ -14,11 +14,11 @@ from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import Condition, counted, in_words, waits, words
+from goodbot.api.sentences import Condition, because, counted, in_words, waits, words
 from goodbot.api.texts import LANGUAGES
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
-from goodbot.conversation.notifications import progress, states
+from goodbot.conversation.notifications import can_be_begun, progress, states
 from goodbot.learning.adapters import importing
 from goodbot.store import adapters, codec, runs
 
@@ -414,6 +414,25 @@ async def test_the_receipt_of_the_last_rating_says_what_the_training_waits_for(t
         assert "Ruhezeit" in told["words"], "the pages say it, too"
 
 
+async def test_who_may_train_is_offered_the_training_that_waits(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(6)
+        answers = [await bot.say(text) for text in ("Hello?", "And now?", "And then?", "Why?")]
+        assert (await bot.chat.press(answers[0], "good")).offer == (), "one is to come"
+        [train] = (await bot.chat.press(answers[1], "good")).offer
+        assert (train.action, train.label) == ("run:train", "Train now")
+        told = await bot.chat.press(answers[2], "good", user="rater")
+        assert " ratings: the next training starts once " in told.text
+        assert told.offer == (), "it is for owners"
+        assert (await bot.react(answers[3], "👍")).offer == (), "nothing answers a reaction"
+        await bot.command("pause")
+        again = await bot.chat.press(answers[0], "star:5")
+        assert again.offer == (), "a pause ends first"
+        await bot.command("resume")
+        begun = await bot.chat.press(answers[3], train.action)
+        assert begun.text.startswith("Training starts with")
+
+
 async def test_what_is_in_the_way_is_known_before_the_round_is_full(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         for count, known in ((0, None), (3, None), (4, "manual"), (7, "manual")):
@@ -449,6 +468,8 @@ async def test_what_is_in_the_way_is_known_before_the_round_is_full(tmp_path: Pa
 def test_a_full_round_says_why_it_waits_in_every_language(held: Condition | None, told: str) -> None:
     reason = progress(8, 8, held=held)
     assert words(reason) == told
+    begins = bool(held and held.name in ("processors", "unsuccessful"))
+    assert can_be_begun([because("good"), reason]) is begins, "where an owner may say so"
     [kept] = codec.load_reasons(codec.dump_reasons((reason,)))
     for language in LANGUAGES:
         assert words(kept, language=language) == words(reason, language=language) != ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.actions import HINTS, RETRY
+from goodbot.api.actions import COMMAND, HINTS, RETRY
 from goodbot.api.commands import as_typed, find
 from goodbot.api.labels import is_stars
 from goodbot.api.sentences import version
@@ -222,10 +222,16 @@ class Conversation:
             case {"receipt": str(text), "turn": str(turn)}:
                 self._settle(line.get("id"))
                 self._receipt(text, turn, line.get("value"), stars=is_stars(str(line.get("source"))))
-                if line.get("offer"):
-                    self._view.note(again())
+                self._offered(line.get("offer") or ())
             case _:
                 pass  # of a newer daemon
+
+    def _offered(self, actions: Sequence[Any]) -> None:
+        """Say how to type what elsewhere is a button."""
+        if any(str(action).startswith(f"{RETRY}:") for action in actions):
+            self._view.note(again())
+        if f"{COMMAND}:train" in actions:
+            self._view.note(phrase("chat_train"))
 
     def _settle(self, id_: Any) -> None:
         """Nothing more comes for this line."""

@@ -11,14 +11,15 @@ from goodbot.access import strangers
 from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
 from goodbot.access.inbox import shown
-from goodbot.api.actions import retry_row
+from goodbot.api.actions import retry_row, run
 from goodbot.api.commands import Grant
 from goodbot.api.events import Button, Outcome, RatingEvent, RatingKind, Receipt
 from goodbot.api.sentences import Reason, because
+from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notes import Notes
-from goodbot.conversation.notifications import RoundCounter
+from goodbot.conversation.notifications import RoundCounter, can_be_begun
 from goodbot.store import adapters, judgements, ledger, placing, refusals, retries
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
@@ -88,7 +89,7 @@ class Ratings:
         if turn is not None:  # the effect can be told only now
             effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
-            offer = (*again, *effect.offer)
+            offer = (*again, *effect.offer, *self._train(event, effect.reasons))
             noted = await self._noted(db, event, turn, change)
             receipt = event.receipt(Outcome.ACCEPTED, *effect.reasons, noted, turn=turn, offer=offer)
             await ledger.set_receipt(db, event, receipt)
@@ -108,6 +109,15 @@ class Ratings:
         if not bad or not await self._admission.may_talk(db, event):
             return ()
         return () if await retries.replaced(db, turn) else retry_row(event.user.language)
+
+    def _train(self, event: RatingEvent, reasons: Sequence[Reason]) -> tuple[Button, ...]:
+        """The training, where it has its ratings and waits, for an owner to whom this rating is answered."""
+        answered = event.kind is RatingKind.RATE and not event.source.startswith("reaction")
+        if not answered or not can_be_begun(reasons):
+            return ()
+        if not self._authorization.may(event.user, Grant.ADMINISTER):
+            return ()
+        return (run("train", say("button_train_now", event.user.language)),)
 
     async def _noted(
         self, db: aiosqlite.Connection, event: RatingEvent, turn: str, change: LabelChange | None

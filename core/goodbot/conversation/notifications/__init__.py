@@ -9,9 +9,9 @@ due again when the next one starts.
 
 from __future__ import annotations
 
-from goodbot.conversation.notifications.counter import progress
+from goodbot.conversation.notifications.counter import can_be_begun, progress
 from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.conversation.notifications.owners import OwnerNews
 from goodbot.conversation.notifications.raters import RoundCounter
 
-__all__ = ["LiveMessage", "OwnerNews", "RoundCounter", "progress"]
+__all__ = ["LiveMessage", "OwnerNews", "RoundCounter", "can_be_begun", "progress"]

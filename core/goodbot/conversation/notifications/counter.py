@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from goodbot.api.sentences import Condition, Reason, because
+
+_FAULTS = ("disk", "server", "plugin", "plugin_again")
+"""What a training waits for whoever asks for it."""
 
 
 def progress(
@@ -32,3 +37,11 @@ def progress(
     if "wanted" in held.facts:  # how many, this rating may have changed
         return because("full_later", needed=needed)
     return Reason("full_waits", {"needed": needed, "name": held.name, "facts": dict(held.facts)})
+
+
+def can_be_begun(reasons: Sequence[Reason]) -> bool:
+    """Whether a training has its ratings, and waits for what does not hold an owner up who asks for it."""
+    return any(
+        code in ("full_asked", "full_later") or (code == "full_waits" and facts["name"] not in _FAULTS)
+        for code, facts in reasons
+    )
