@@ -18,6 +18,8 @@ MAY = {
     "build": {"contents": "read"},
     "publish": {"id-token": "write", "attestations": "write", "contents": "read"},
     "page": {"contents": "write"},
+    "docs": {"contents": "read"},
+    "show": {"id-token": "write", "pages": "write"},
 }
 
 
@@ -36,7 +38,7 @@ def test_it_holds_no_secret_and_runs_no_words_of_others() -> None:
     text = FILE.read_text(encoding="utf-8")
     assert "secrets." not in text
     tag = "github.event.release.tag_name"
-    assert re.findall(r"\$\{\{ *(.+?) *\}\}", text) == [tag, "github.token", tag]
+    assert re.findall(r"\$\{\{ *(.+?) *\}\}", text) == [tag, tag, "github.token", tag, "github.token"]
 
 
 def test_what_is_published_is_built_apart_attested_and_told(workflow: dict[Any, Any]) -> None:
@@ -45,10 +47,26 @@ def test_what_is_published_is_built_apart_attested_and_told(workflow: dict[Any, 
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[\w./-]+", one) for one in used)
     assert [one for one in used if "attest" in one or "publish" in one]
     assert (jobs["publish"]["needs"], jobs["publish"]["environment"]) == ("build", "pypi")
-    assert not [step for step in jobs["publish"]["steps"] if "run" in step], "no code of ours has its rights"
+    for name in ("publish", "show"):
+        assert not [step for step in jobs[name]["steps"] if "run" in step], "no code of ours has its rights"
     said = "\n".join(step.get("run", "") for step in jobs["build"]["steps"])
     assert "cmp again/*.whl dist/*.whl" in said
     assert "cyclonedx-py environment" in said
+
+
+def test_the_docs_of_each_release_stay_beside_the_newest(workflow: dict[Any, Any]) -> None:
+    """Built once, kept at their release, and laid side by side: see tests/examples/test_site.py."""
+    jobs = workflow["jobs"]
+    [builds] = [step["run"] for step in jobs["build"]["steps"] if "zensical build" in step.get("run", "")]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [made] = re.findall(r"^\t\$\(BIN\)/(zensical build .*)$", makefile, flags=re.M)
+    assert made in builds, "as `make docs` does it"
+    name = re.search(r'--file "(.+?)\$\{TAG#v\}(.+?)"', builds)
+    assert name is not None
+    assert tool("versions").NAME.fullmatch(f"{name[1]}0.2.0{name[2]}")
+    assert (jobs["docs"]["needs"], jobs["show"]["needs"]) == ("page", "docs"), "its own is among them"
+    [lays] = [step["run"] for step in jobs["docs"]["steps"] if "run" in step]
+    assert "python docs/tools/versions.py pages archives/" in lays
 
 
 CHANGES = """# Changelog
