@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw docs/pictures/demo.svg: rate, learn, better, with what one real run of the demo said.
 
+Its lines come one after another, once; all stand there at once for who wants no motion, or where none plays.
 What it said stands in docs/demo.md. `python docs/tools/picture.py` draws it;
 `goodbot demo | python docs/tools/picture.py -` keeps the output of another run first.
 """
@@ -24,7 +25,11 @@ LETTERS = 33
 STYLE = """
 text { font: 14px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1f2328 }
 .head { font: bold 17px system-ui, sans-serif } .dim { fill: #59636e } .bold { font-weight: bold }
+@keyframes come { from { opacity: 0 } }
+@media (prefers-reduced-motion: no-preference) { .come { animation: come .3s both } }
 """
+LINES_A_SECOND = 7
+"""So it is over after five: what plays longer must be possible to stop."""
 THUMB = (
     "M1 21h4V9H1v12zm22-11c0-1.1-.9-2-2-2h-6.31l.95-4.57.03-.32c0-.41-.17-.79-.44-1.06L14.17 1 7.59 7.59"
     "C7.22 7.95 7 8.45 7 9v10c0 1.1.9 2 2 2h9c.83 0 1.54-.5 1.84-1.22l3.02-7.05c.09-.23.14-.47.14-.73v-2z"
@@ -113,12 +118,17 @@ def _lines(kind: str, text: str, *, indent: str = "") -> list[Line]:
 def _svg(panels: list[list[Line]], told: str) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
     yield f"<title>Rate, learn, better</title><desc>{escape(told)}</desc><style>{STYLE}</style>"
+    come = 0
     for number, lines in enumerate(panels):
         left, top = 8 + number * (PANEL + 16), 38.0
         yield f'<rect x="{left}" y="8" width="{PANEL}" height="{HEIGHT - 16}" rx="10"'
         yield ' fill="#ffffff" stroke="#d1d9e0"/>'
         for kind, text in lines:
-            yield from _line(kind, text, left + 14, top)
+            if text:
+                yield f'<g class="come" style="animation-delay: {come / LINES_A_SECOND:.2f}s">'
+                yield from _line(kind, text, left + 14, top)
+                yield "</g>"
+                come += 1
             top += {"head": LINE * 1.5, "half": LINE / 2}.get(kind, LINE)
         if top > HEIGHT:
             raise SystemExit("a panel is too full")
@@ -135,8 +145,7 @@ def _line(kind: str, text: str, x: float, y: float) -> Iterator[str]:
         turn, colour = {"up": ("", "#1a7f37"), "down": (" rotate(180 12 12)", "#cf222e")}[name]
         place = f"translate({x} {y - 12}) scale(.62){turn}"
         yield f'<path transform="{place}" fill="{colour}" d="{THUMB}"/>'
-    if text:
-        yield f'<text class="{name}" x="{x}" y="{y}" xml:space="preserve">{escape(text)}</text>'
+    yield f'<text class="{name}" x="{x}" y="{y}" xml:space="preserve">{escape(text)}</text>'
 
 
 if __name__ == "__main__":

@@ -148,6 +148,17 @@ def test_the_picture_is_what_the_script_draws() -> None:
     ElementTree.fromstring(drawn)
 
 
+def test_the_picture_plays_once_and_not_for_who_wants_no_motion() -> None:
+    drawn = PICTURE.draw(PICTURE.kept())
+    begins = [float(one) for one in re.findall(r'class="come" style="animation-delay: ([\d.]+)s"', drawn)]
+    assert len(begins) == drawn.count("<text ") > 20, "each line comes"
+    assert begins == sorted(begins)
+    assert begins[-1] <= 4.7, "longer than five seconds it would have to be possible to stop it"
+    [playing] = re.findall(r"[^}]*animation: .*", drawn)
+    assert "@media (prefers-reduced-motion: no-preference)" in playing
+    assert "infinite" not in playing
+
+
 PAGES = [
     path
     for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md"))
