@@ -142,7 +142,10 @@ def test_two_builds_are_equal_to_the_bit(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_the_wheel_is_small(wheel: Path) -> None:
-    assert wheel.stat().st_size < 6 * 1024 * 1024
+    size = wheel.stat().st_size
+    assert size < 6 * 1024 * 1024
+    [told] = re.findall(r"\(([\d.]+) MB as a package\)", (ROOT / "docs/costs.md").read_text(encoding="utf-8"))
+    assert abs(size / 1e6 - float(told)) < 0.3, f"docs/costs.md: it is {size / 1e6:.1f} MB"
 
 
 def test_the_fakes_are_a_distribution_of_their_own(tmp_path: Path) -> None:
