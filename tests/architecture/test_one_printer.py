@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from goodbot.cli.doctor.command import _COLOURS
 
 from tests.architecture.source import modules, names
 
@@ -218,3 +219,12 @@ def test_s8_what_a_command_logs_is_printed(before: bool) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == f"{before}\n"
     assert done.stderr.splitlines()[-2:] == ["red", "  second"]
+
+
+def test_a_terminal_with_sixteen_colours_shows_all_that_is_coloured() -> None:
+    """Of 256, or of any, is none: who has set what the sixteen look like sees ours in that light."""
+    few = {"0", "1", "2", *map(str, range(30, 38)), *map(str, range(90, 98))}
+    used = {code for module in modules() for code in re.findall(r"\\x1b\[([^\"'m]*)m", module.text)}
+    assert {"0", "1"} <= used, "the scan has lost its subject"
+    assert used - few == {"{_COLOURS[check.state]}"}
+    assert set(_COLOURS.values()) <= few
