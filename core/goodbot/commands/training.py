@@ -12,7 +12,7 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelKind
-from goodbot.api.sentences import at, brief, ended, sentence, waits, words
+from goodbot.api.sentences import Condition, at, brief, ended, sentence, waits, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import commas, explained, joined, say
 from goodbot.base.errors import TrainingError, UsageError
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _FEW = "few"
+_LOADS = ("processors", "gpu")
+"""What makes a training slow, and no more."""
 
 
 async def train(call: Call) -> Result:
@@ -66,11 +68,11 @@ async def _start(call: Call, ratings: int, goes_on: RunProgress | None) -> Resul
     pressure = await s.scheduler.pressure()
     off, paused = await _is_set(call, "off"), await _is_set(call, "paused")
     switched = waits("off") if off else waits("paused") if paused else None
-    causes = [one.cause(language) for one in (switched, pressure) if one]
-    against = (
-        say("train_both", language, first=causes[0], second=causes[1]) if causes[1:] else "".join(causes)
-    )
-    although = say("train_although", language, against=against) if against else ""
+    against = _causes(language, switched, pressure)
+    busy = pressure if pressure and pressure.name in _LOADS else None
+    despite = _causes(language, switched, None if busy else pressure)
+    although = say("train_although", language, against=despite) if despite else ""
+    slow = say("train_slow", language, against=busy.cause(language)) if busy else ""
     run = await s.scheduler.start(news.asked_by(person(call.user)))
     later = None
     if "wait" in call.args:
@@ -84,10 +86,18 @@ async def _start(call: Call, ratings: int, goes_on: RunProgress | None) -> Resul
         begins = say("train_goes_on", language, at=at(goes_on.step, goes_on.steps, language))
     told = ended(commas(language, begins, although), language)
     return Result(
-        text=joined(language, told, say("train_status", language)),
+        text=joined(language, told, slow, say("train_status", language)),
         data={"ratings": ratings, "pressure": pressure.for_owners(language) if pressure else None},
         later=later,
     )
+
+
+def _causes(language: str, *conditions: Condition | None) -> str:
+    """What speaks against it, as one clause; empty where nothing does."""
+    causes = [one.cause(language) for one in conditions if one]
+    if causes[1:]:
+        return say("train_both", language, first=causes[0], second=causes[1])
+    return "".join(causes)
 
 
 async def _few(call: Call, ratings: int) -> str:

@@ -86,7 +86,7 @@ async def test_a_person_who_asks_is_not_kept_waiting_but_told(tmp_path: Path) ->
         assert await rest(bot) == 0
         bot.fake.set(train="steps", hold=3)
         said = await bot.command("train")
-        assert "although other programs use 90% of the processors." in said
+        assert "8 ratings. It may be slow: other programs use 90% of the processors. " in said
         await until(lambda: (bot.app.trainer.progress or {}).get("step") == 3)
         await pass_(clock, 300)
         assert bot.app.scheduler.training, "nobody interrupts what a person asked for"
