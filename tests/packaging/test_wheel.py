@@ -310,7 +310,7 @@ class Newcomer:
             "PATH": f"{home}/.local/bin:{here['PATH']}",
             "TMPDIR": str(home),
             "UV_FIND_LINKS": str(wheels),  # and UV_OFFLINE, which is in CLOSED
-            "UV_PYTHON": sys.executable,
+            "UV_PYTHON": sys._base_executable,  # of no environment, as theirs
             "UV_PYTHON_DOWNLOADS": "never",
             "PIPX_DEFAULT_BACKEND": "pip",  # else it takes the uv that is here
             "PIPX_DISABLE_SHARED_LIBS_AUTO_UPGRADE": "1",  # its pip is the one that Python brings
