@@ -19,6 +19,7 @@ from goodbot.base.log import IDS, JsonFormatter, MaskingFormatter
 
 from tests.cli.program import Bot, need_backend
 from tests.core.builders import open_bot
+from tests.support import patience
 
 TOKEN = "123456:AAH-canary_Token"
 CANARY = "xylophone-canary-4711"
@@ -171,7 +172,11 @@ for number in range(100):
 def test_b5_b9_b15_the_log_of_a_daemon_keeps_equal_lines_back(format: str) -> None:
     """The filter was tried by itself, and nothing saw to it that the log has it."""
     done = subprocess.run(
-        [sys.executable, "-c", REPEATS, format], capture_output=True, text=True, check=True, timeout=600
+        [sys.executable, "-c", REPEATS, format],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=patience(60),
     )
     assert done.stderr.count("the disk fails") == 1
     assert done.stderr.count("quiet") == 100, "what is no trouble is told each time"

@@ -16,7 +16,7 @@ import pytest
 
 from tests.architecture.source import ROOT, pyproject
 from tests.cli.setting_up import call
-from tests.support import require
+from tests.support import patience, require
 
 FILE = ROOT / "Containerfile"
 INIT = ("init", "--yes", "--platform", "web", "--model", "demo", "--start", "no")
@@ -142,7 +142,7 @@ def checked(path: Path, runs: str, health: str) -> tuple[subprocess.CompletedPro
         capture_output=True,
         text=True,
         check=False,
-        timeout=110,
+        timeout=patience(110),
     )
     return done, said.read_text().splitlines()
 

@@ -12,6 +12,7 @@ import pytest
 
 from goodbot.api.server import BASE, Server
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.testing.patience import patience
 from goodbot.testing.serving_base import PATIENCE, Answering, ServingGround, answered, asking, messages
 
 TOP = 10
@@ -55,7 +56,7 @@ class AdaptersContract(ServingGround):
             await server.load(version, directory)
         alone = [(await answered(server, version=version)).text for version in (0, 1, 2)]
         assert len(set(alone)) == 3, "the fixture's adapters must differ in what they answer"
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             together = await asyncio.gather(
                 *(answered(server, version=version) for version in (1, 0, 2, 2, 0, 1))
             )
@@ -86,7 +87,7 @@ class AdaptersContract(ServingGround):
             unloading = asyncio.create_task(server.unload(1))
             whole = await answer.rest()
         assert (whole.version, whole.text) == (1, expected.text)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             await unloading
         with pytest.raises((ServerError, AdapterError)):
             await answered(server, version=1)
@@ -101,11 +102,11 @@ class AdaptersContract(ServingGround):
             await answer.begun()
             unloading = asyncio.create_task(server.unload(1))
             await asyncio.sleep(0.05)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience(PATIENCE)):
                 await server.load(1, directories[0])
                 await server.activate(1)
             assert (await answer.rest()).text == expected.text
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             await asyncio.gather(unloading, return_exceptions=True)
         again = await answered(server)
         assert (again.version, again.text) == (1, expected.text)
@@ -116,7 +117,7 @@ class AdaptersContract(ServingGround):
         await server.load(1, directories[0])
         async with Answering(server, asking(version=1, max_tokens=400)) as answer:
             await answer.begun()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             await server.unload(1)
 
     async def test_the_active_version_is_not_unloaded(

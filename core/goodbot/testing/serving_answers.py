@@ -9,6 +9,7 @@ import pytest
 
 from goodbot.api.server import BASE, Server
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.testing.patience import patience
 from goodbot.testing.serving_base import (
     PATIENCE,
     QUESTION,
@@ -51,14 +52,14 @@ class AnswersContract(ServingGround):
 
     async def test_many_are_answered_at_once_and_each_gets_its_own_answer(self, server: Server) -> None:
         alone = [(await answered(server, text, max_tokens=6)).text for text in QUESTIONS]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             together = await asyncio.gather(*(answered(server, text, max_tokens=6) for text in QUESTIONS))
         assert [whole.text for whole in together] == alone
 
     async def test_an_answer_that_nobody_wants_any_more_is_in_nobodys_way(self, server: Server) -> None:
         async with Answering(server, asking(max_tokens=400)) as answer:
             await answer.begun()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             assert (await answered(server)).text == (await answered(server)).text
 
     async def test_a_version_that_is_not_there_is_answered_by_no_other(self, server: Server) -> None:
@@ -90,5 +91,5 @@ class AnswersContract(ServingGround):
         await asyncio.sleep(0.2)
         assert not waiting.done()
         await server.come_back()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience(PATIENCE)):
             assert (await waiting).version == BASE

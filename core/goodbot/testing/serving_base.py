@@ -20,7 +20,7 @@ from goodbot.config.secrets import Secret
 QUESTION = "What is the capital of France?"
 TOKENS = 24
 PATIENCE = 60.0
-"""Seconds for what should take one, on a machine that is busy."""
+"""Seconds for what should take one; `patience` makes more of them where the machine is busy or slow."""
 
 
 def asking(text: str = QUESTION, *, version: int | None = None, max_tokens: int = TOKENS) -> GenerateRequest:
