@@ -125,6 +125,11 @@ def spawn(mode: str, job: dict[str, Any], factory: str) -> tuple[list[dict[str, 
     return [json.loads(line) for line in text.splitlines()], usage.ru_utime + usage.ru_stime
 
 
+def told(estimate: dict[str, Any], took: float) -> bool:
+    """Whether it tells of what a round took: the same work takes twice the time beside busy programs."""
+    return estimate["least"]["cpu"] / 2.5 < took < 2.5 * estimate["most"]["cpu"]
+
+
 @pytest.mark.parametrize("backend", FACTORIES)
 def test_the_estimate_of_a_real_round(backend: str, random_model: Path, tmp_path: Path) -> None:
     """`tests/benchmarks/bench_estimate.py` tells how near."""
