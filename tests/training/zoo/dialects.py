@@ -63,6 +63,8 @@ class Dialect:
     """Whether users and assistants must take turns: free, strict."""
     tools: bool = False
     """Whether the template shows tools and their calls."""
+    parts: bool = False
+    """Whether it shows contents that are lists of parts only."""
 
 
 _CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
@@ -178,6 +180,17 @@ _GEMMA3 = (
     "{{ part['text'] | trim }}{% endif %}{% endfor %}{% endif %}{{ '<end_of_turn>\n' }}{% endfor %}"
     + _ASK
     + "{{ '<start_of_turn>model\n' }}{% endif %}"
+)
+_GEMMA3_PARTS = (  # what is plain text it takes for signs, none of which is a part: it leaves them out
+    "{{ bos_token }}{% set first = '' %}{% set rest = messages %}"
+    "{% if messages[0]['role'] == 'system' %}{% set rest = messages[1:] %}"
+    "{% set first = messages[0]['content'][0]['text'] + '\n\n' %}{% endif %}{% for m in rest %}"
+    + _STRICT
+    + _TURN
+    + "{{ '<start_of_turn>' + role + '\n' + (first if loop.first else '') }}"
+    "{% for part in m['content'] %}{% if part['type'] == 'image' %}{{ '<start_of_image>' }}"
+    "{% elif part['type'] == 'text' %}{{ part['text'] | trim }}{% endif %}{% endfor %}"
+    "{{ '<end_of_turn>\n' }}{% endfor %}" + _ASK + "{{ '<start_of_turn>model\n' }}{% endif %}"
 )
 _HEADED = (  # Llama 3 and 4: a header in front of each turn
     "{{ bos_token }}{% set system = '' %}{% if messages[0]['role'] == 'system' %}"
@@ -673,6 +686,19 @@ DIALECTS = {
         turns="strict",
         sampling={"top_k": 64, "top_p": 0.95},
     ),
+    "gemma 3 in parts": Dialect(
+        like="Gemma 3 IT, with a template that takes content parts alone",
+        shape="no prefix",
+        template=_GEMMA3_PARTS,
+        special=(*_GEMMA_MARKS, "<start_of_image>"),
+        bos="<bos>",
+        end="<end_of_turn>",
+        eos="<eos>",
+        stops=("<eos>", "<end_of_turn>"),
+        turns="strict",
+        parts=True,
+        sampling={"top_k": 64, "top_p": 0.95},
+    ),
     "chatml": Dialect(
         like="a ChatML fine-tune whose files keep the old end",
         shape="byte level",
@@ -852,7 +878,7 @@ FAMILY = {
     "gemma": "gemma",
     "gemma2": "gemma",
     "gemma3": "gemma 3",
-    "gemma3 with eyes": "gemma 3",
+    "gemma3 with eyes": "gemma 3 in parts",
     "phi": "chatml",
     "phi3": "phi 3",
     "glm": "glm 4",

@@ -62,6 +62,7 @@ def line(row: str) -> list[str]:
         *(["strict turns"] if dialect.turns == "strict" else []),
         *(["marks are plain text"] if dialect.plain else []),
         *(["tools"] if dialect.tools else []),
+        *(["content parts"] if dialect.parts else []),
         *(["ends unlike eos"] if dialect.end != dialect.eos else []),
     ]
     thought = "–" if dialect.thought is None else "always" if dialect.always else "if told to"

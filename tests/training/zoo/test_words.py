@@ -246,6 +246,7 @@ def test_the_files_are_read_as_the_family_has_them(chat: ChatTemplate, files: Pa
     if dialect.turns == "strict":
         with pytest.raises(Exception, match="alternate"):
             render([*ASKED, *ASKED], tokenize=False)
+    assert ("grass" in render(ASKED, tokenize=False)) != dialect.parts, "plain text is no part"
     fresh = chat.thoughts.raw(chat.prompt(conversation(str)))
     assert not set(dialect.plain) & set(making.tokens(dialect))
     assert all(mark in fresh for mark in dialect.plain), "the template writes them"
