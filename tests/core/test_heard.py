@@ -51,18 +51,59 @@ async def test_who_does_not_read_is_no_error() -> None:
         assert await heard.all_of(process, b"y" * 5_000_000, most=10) == (b"no\n", b"")
 
 
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-async def test_26_4_what_reads_adapters_is_ended(stream: str, tmp_path: Path) -> None:
-    """All that it said was kept for ten minutes, in the daemon's memory."""
-    adapter = tmp_path / "v1"
+def instead_of_what_reads_adapters(adapter: Path, code: str) -> dict[str, str]:
+    """The environment of a child that runs this; its files lie where it may read."""
     package = adapter / "goodbot_training" / "process"
     package.mkdir(parents=True)
     for folder in (package.parent, package):
         (folder / "__init__.py").touch()
-    (package / "inspect.py").write_text(ENDLESS.format(stream))
-    environ = {**spawn.child_environment(), "PYTHONPATH": str(adapter)}
+    (package / "inspect.py").write_text(code)
+    return {**spawn.child_environment(), "PYTHONPATH": str(adapter)}
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_26_4_what_reads_adapters_is_ended(stream: str, tmp_path: Path) -> None:
+    """All that it said was kept for ten minutes, in the daemon's memory."""
+    adapter = tmp_path / "v1"
+    environ = instead_of_what_reads_adapters(adapter, ENDLESS.format(stream))
     with pytest.raises(AdapterError, match="said too much: v1 may be damaged"):
         await examining.examine(None, adapter, environ)
+
+
+@pytest.mark.parametrize(
+    ("code", "begins", "ends"),
+    [
+        (
+            "import sys\nsys.stdin.read()\nraise OSError('layer 7 is no matrix')",
+            "what reads adapters ended with 1: Traceback",
+            "OSError: layer 7 is no matrix",
+        ),
+        (
+            "import sys\nsys.stderr.write('it began' * 9999 + 'the end')\nsys.exit(3)",
+            "what reads adapters ended with 3: ",
+            "it beganthe end",
+        ),
+        (
+            "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+            "what reads adapters ended with -9: no word",
+            "",
+        ),
+    ],
+    ids=["raises", "says much", "is killed"],
+)
+async def test_what_a_reader_of_adapters_dies_of_is_in_the_log(
+    code: str, begins: str, ends: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who asked is told that there is no result. Why stands in the log, and nothing of what was asked does."""
+    adapter = tmp_path / "v1"
+    environ = instead_of_what_reads_adapters(adapter, code)
+    with caplog.at_level("WARNING"), pytest.raises(AdapterError, match="ended without a result: v1 may be"):
+        await examining.examine(None, adapter, environ)
+    [said] = [one.getMessage() for one in caplog.records if one.name == examining.__name__]
+    assert said.startswith(begins)
+    assert said.endswith(ends)
+    assert len(said) < 5000
+    assert '"before"' not in said
 
 
 async def test_26_4_a_program_that_never_stops_talking_is_ended(tmp_path: Path) -> None:

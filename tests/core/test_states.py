@@ -16,6 +16,7 @@ import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Condition, because, counted, in_words, waits, words
 from goodbot.api.texts import LANGUAGES
+from goodbot.base.suggest import version_name
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import can_be_begun, progress, states
@@ -382,6 +383,22 @@ async def test_what_is_withdrawn_comes_back_by_no_copy(tmp_path: Path) -> None:
         twin = await bot.store.read(lambda db: adapters.withdrawn_twin(db, "default", row.sha256))
         assert twin is not None
         assert twin[0] in (1, 2)
+
+
+async def test_the_log_says_why_a_version_answers_no_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await live(bot)
+        await brought_in(bot)
+        with caplog.at_level("WARNING"):
+            await bot.command("reset")
+            assert [line for line in caplog.messages if "withdrawn" in line] == [], "it is asked back first"
+            await bot.command("reset", "yes")
+        [row, _] = await bot.app.registry.rows()
+        assert row.tainted
+        told = [line for line in caplog.messages if "withdrawn" in line]
+        assert told == [f"v1 was withdrawn, {version_name(0)} answers: {row.tainted}"], "v2 never did"
 
 
 @pytest.mark.parametrize("stopped", ["pause", "off"])

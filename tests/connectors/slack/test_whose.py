@@ -13,7 +13,7 @@ from goodbot.base.errors import RetriableError
 from goodbot.testing.clock import VirtualClock
 from goodbot.testing.host import RecordingHost
 from goodbot_connectors.kit.backoff import FloodError
-from goodbot_connectors.slack import SPEC
+from goodbot_connectors.slack import SPEC, intake
 from goodbot_connectors.slack.api import RefusedError
 from goodbot_connectors.slack.connector import SlackConnector
 from goodbot_connectors.slack.identity import ActorOrigin, BotIdentity
@@ -141,19 +141,30 @@ async def test_who_cannot_be_looked_up_is_not_ours() -> None:
 
 
 @pytest.fixture
-async def host(slack: FakeSlack, peer: SlackPeer, tmp_path: Path) -> AsyncIterator[RecordingHost]:
+async def connector(slack: FakeSlack, peer: SlackPeer, tmp_path: Path) -> AsyncIterator[SlackConnector]:
     host = RecordingHost(SPEC, environ=peer.environ, state_dir=tmp_path)
     connector = SlackConnector(host, peer.settings)
     await connector.start()
-    yield host
+    yield connector
     await connector.stop()
     await host.close()
     assert host.failures == []
 
 
+@pytest.fixture
+def host(connector: SlackConnector) -> RecordingHost:
+    assert isinstance(connector.host, RecordingHost)
+    return connector.host
+
+
 async def test_a_channel_shared_with_another_company(
-    slack: FakeSlack, peer: SlackPeer, host: RecordingHost
+    slack: FakeSlack,
+    peer: SlackPeer,
+    connector: SlackConnector,
+    host: RecordingHost,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO", logger=intake.__name__)
     frida, lab = slack.people.guest("frida", "T0THEIRS9"), peer.lab.id
     ada = slack.people.id("ada")
     slack.people.say("ada", "hello", lab, mention=True)
@@ -174,6 +185,14 @@ async def test_a_channel_shared_with_another_company(
     assert frida not in {event.user.id for event in host.events}
     asked = [call.arguments["user"] for call in slack.calls if call.method == "users.info"]
     assert asked.count(ada) <= 2, "for their language, and once whether they are ours"
+    dropped = connector._intake.dropped
+    assert dropped >= 2, "the message and the command"
+    await connector.stop()
+    first, last = [one.getMessage() for one in caplog.records if one.name == intake.__name__]
+    assert "is not known to be of this workspace (" in first, "of the first one alone"
+    assert "T0THEIRS9" in first
+    assert last == f"slack: {dropped} payloads of others than our people were left out"
+    assert frida not in first + last
 
 
 async def test_slack_tells_what_somebody_reads(
