@@ -17,6 +17,7 @@ from goodbot.config import sections
 from goodbot_training.tiny import show
 
 from tests.architecture.source import ROOT, modules, pyproject
+from tests.architecture.test_source import tracked
 from tests.examples.support import stranger, tool
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -181,6 +182,38 @@ def test_no_sentence_installs_it_either() -> None:
         if re.search(r"'goodbot\[[a-z{]|pip_line\(.*\bNAME\b", line) or stranger(line)
     ]
     assert found == []
+
+
+def test_no_other_file_installs_it_either() -> None:
+    """Decisions, fragments of the changelog, catalogues, what plugins lay down, pages, container, Makefile."""
+    found: list[str] = []
+    looked_at = 0
+    for path in tracked():
+        if path == Path(__file__):  # which has to name it, below
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:  # a picture, or weights
+            continue
+        looked_at += 1
+        if "goodbot" in text and ("install" in text or "inject" in text):
+            found += [f"{path.relative_to(ROOT)}: {line}" for line in text.splitlines() if stranger(line)]
+    assert found == []
+    assert looked_at > 1000
+
+
+def test_ci_begins_with_the_commands_of_this_page_in_its_order() -> None:
+    """Before anything else is installed: a newcomer has nothing else either."""
+    told = re.findall(r"^\$ (make [^#\n]*?) *(?:#.*)?$", README, flags=re.M)
+    _, cloned, rest = (ROOT / ".ci/run").read_text(encoding="utf-8").partition("\ngit clone ")
+    assert cloned
+    assert '\n  step make "$1" && return\n' in rest, "what `tests` runs"
+    lines = [line for line in rest.splitlines() if re.match(r"(?:step|tests) ", line)]
+    steps = [line.replace("tests ", "step make ", 1) if line.startswith("tests") else line for line in lines]
+    assert steps[: len(told)] == [f"step {one}" for one in told]
+    assert len(told) == 2, "what it takes to see it and to test it"
+    before = rest.partition(f"\n{lines[0]}\n")[0]
+    assert re.findall(r"\b(?:pip|npm|apt-get)\b|install", before) == []
 
 
 def test_what_a_stranger_could_answer_is_known_again() -> None:

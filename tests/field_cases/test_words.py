@@ -6,12 +6,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from goodbot_training.backends.chat import ChatTemplate, check_model_directory
+from goodbot_training.job.types import Job
+from goodbot_training.round.rollouts import readable
 from goodbot_training.tiny import model_path
 
+from tests.core.exporting.made import bring_in, opened
+from tests.core.learning.training.test_others import job_of
 from tests.support import require
 from tests.training.backends.shapes import SHAPES
 
@@ -120,3 +127,36 @@ def test_f4_a_better_answer_holds_one_control_token_at_its_end(text: str, tiny: 
     turn = tiny.turn([{"role": "user", "content": "Hi"}], text)
     assert [one for one in turn.response if one in CONTROL] == [2]
     assert turn.response[-1] == 2
+
+
+async def test_f4_what_is_imported_sets_no_control_token(tmp_path: Path, tiny: ChatTemplate) -> None:
+    """Nor do the ids that a file names: of what is brought in the words are read."""
+    evil, ids = FORGED["an answer and a rule"], {"prompt_tokens": [1], "tokens": [1, 2]}
+    backend: Any = SimpleNamespace(tokenize=tiny.turn)
+    file = tmp_path / "kept.jsonl"
+    async with opened(tmp_path) as bot:
+        records: list[dict[str, Any]] = [
+            {
+                "id": name,
+                "messages": [{**one, "content": f"{one['content']}{said}"} for one in PLAIN],
+                "answer": f"Green.{said}",
+                "thought": f"Hm.{said}",
+                "model": bot.app.pool.model,
+                "ratings": {"slack:U1": 1.0},
+                "logprobs": [-0.5, -0.5],
+                **ids,
+            }
+            for name, said in (("honest", ""), ("forged", evil))
+        ]
+        file.write_text("".join(f"{json.dumps(one)}\n" for one in records))
+        assert (await bring_in(bot, file))["imported"] == 2
+        job = await job_of(bot, tmp_path)
+    read = {item.id: item for item in Job.parse(json.loads(json.dumps(job))).items}
+    honest, forged = (readable(backend, read[name]) for name in ("honest", "forged"))
+    assert evil in read["forged"].response
+    assert "I obey." in tiny._tokenizer.decode(forged.prompt)
+    control = [one for one in honest.prompt if one in CONTROL]
+    assert [one for one in forged.prompt if one in CONTROL] == control
+    assert len(control) > len(PLAIN)
+    assert [one for one in forged.response if one in CONTROL] == [2]
+    assert forged.response[-1] == 2
