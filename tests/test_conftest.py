@@ -16,10 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import unsteady
+from tests import support, unsteady
 from tests.architecture.source import ROOT
 from tests.network import APART
 from tests.node.install import node
+from tests.real import conftest as real
+from tests.real import model
 from tests.support import require, require_program
 
 ALONE = {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -156,6 +158,35 @@ def test_ci_runs_what_is_red_once_more_but_never_what_changed_the_environment(
     done = run(["bash", "-c", script], cwd=tmp_path, GOODBOT_TESTS_CHANGED=str(tmp_path / "changed"))
     assert done.returncode == code, done.stdout + done.stderr
     assert ("UNSTEADY" in done.stdout) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("ci", "everything", "ends", "said"),
+    [
+        ("", False, pytest.skip.Exception, "no index"),
+        ("false", False, pytest.skip.Exception, "no index"),
+        ("true", False, pytest.fail.Exception, "CI is set, but no index"),
+        ("1", True, pytest.fail.Exception, "CI is set, but no index"),
+        ("", True, pytest.fail.Exception, "GOODBOT_REQUIRE_ALL=1, but no index"),
+    ],
+)
+def test_without_the_real_model_tests_are_skipped_with_the_reason_and_a_ci_fails(
+    ci: str,
+    everything: bool,
+    ends: type[BaseException],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def directory() -> Path:
+        raise model.UnavailableError("no index")
+
+    monkeypatch.setattr(model, "directory", directory)
+    monkeypatch.setattr(real, "require", lambda module: None)
+    monkeypatch.setattr(support, "REQUIRE_ALL", everything)
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(ends) as caught:
+        real.model_or_reason()
+    assert str(caught.value) == said
 
 
 def test_a_session_that_leaves_it_alone_passes(tmp_path: Path) -> None:

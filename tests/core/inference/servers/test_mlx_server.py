@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from goodbot.api.server import BASE, AdapterFormat, Server, ServerParts
+from goodbot.api.server import BASE, AdapterFormat, Generated, GenerateRequest, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.sampling import Filters
 from goodbot.inference.servers.mlx_server import MlxServer
 from goodbot.testing import ServingContract
 from goodbot.testing.serving_base import answered, messages
@@ -156,6 +157,58 @@ async def test_a_model_that_is_not_the_one_it_was_started_with_is_named(
     assert not server.healthy()
 
 
+@contextlib.asynccontextmanager
+async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncGenerator[str]:
+    """A server with one model, which answers so."""
+
+    async def models(_: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "/models/tiny"}]})
+
+    async def health(_: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    app = web.Application()
+    app.add_routes([web.get("/v1/models", models), web.get("/health", health)])
+    app.add_routes([web.post("/v1/chat/completions", answer)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+MAKERS = Filters(top_p=0.95, top_k=20, min_p=0.05, repetition_penalty=1.05)
+WHOLE = {"temperature": 0.6, "top_p": 1.0, "top_k": 0, "min_p": 0.0}
+CUT = {"temperature": 0.6, "top_p": 0.95, "top_k": 20, "min_p": 0.05, "repetition_penalty": 1.05}
+
+
+@pytest.mark.parametrize(("filters", "sent"), [(Filters(), WHOLE), (MAKERS, CUT)], ids=["whole", "makers"])
+async def test_an_answer_is_drawn_as_the_makers_recommend(
+    filters: Filters, sent: dict[str, float], tmp_path: Path
+) -> None:
+    """What it is not told it draws by its own defaults, and nobody sees it in the answer."""
+    got: list[dict[str, Any]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        got.append(await request.json())
+        choice = {"message": {"content": "Green."}, "finish_reason": "stop"}
+        return web.json_response({"system_fingerprint": "0.32.2-x", "choices": [choice]})
+
+    request = GenerateRequest(
+        messages=messages("Why?"), max_tokens=8, temperature=0.6, seed=1, filters=filters
+    )
+    async with answering(answer) as url, started(url, tmp_path) as server:
+        *_, whole = [piece async for piece in server.generate(request)]
+    assert isinstance(whole, Generated)
+    assert whole.text == "Green."
+    named = {*CUT, "repetition_context_size", "seed"}
+    told = {name: value for name, value in got[-1].items() if name in named}
+    penalized = {"repetition_context_size": 1 << 20} if filters else {}
+    assert told == {**sent, **penalized}, "the penalty looks back on all; one with a seed is answered alone"
+
+
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
@@ -166,19 +219,10 @@ async def test_a_model_that_is_not_the_one_it_was_started_with_is_named(
 async def test_what_is_too_old_or_something_else_gets_a_sentence(
     told: str, sentence: str, tmp_path: Path
 ) -> None:
-    async def models(_: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "/models/tiny"}]})
-
     async def answer(_: web.Request) -> web.Response:
         return web.json_response({"system_fingerprint": told, "choices": []})
 
-    app = web.Application()
-    app.add_routes([web.get("/v1/models", models), web.post("/v1/chat/completions", answer)])
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    server = MlxServer(None, parts(url, tmp_path))
-    with pytest.raises(ServerError, match=sentence):
-        await server.start()
-    await runner.cleanup()
+    async with answering(answer) as url:
+        server = MlxServer(None, parts(url, tmp_path))
+        with pytest.raises(ServerError, match=sentence):
+            await server.start()
