@@ -171,11 +171,7 @@ def test_ci_runs_what_is_red_once_more_but_never_what_changed_the_environment(
     ],
 )
 def test_without_the_real_model_tests_are_skipped_with_the_reason_and_a_ci_fails(
-    ci: str,
-    everything: bool,
-    ends: type[BaseException],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
+    ci: str, everything: bool, ends: type[BaseException], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def directory() -> Path:
         raise model.UnavailableError("no index")

@@ -94,7 +94,7 @@ async def test_26_4_what_reads_adapters_is_ended(stream: str, tmp_path: Path) ->
 async def test_what_a_reader_of_adapters_dies_of_is_in_the_log(
     code: str, begins: str, ends: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who asked is told that there is no result. Why stands in the log, and nothing of what was asked does."""
+    """Who asked is told that there is no result. Why stands in the log, and not what was asked."""
     adapter = tmp_path / "v1"
     environ = instead_of_what_reads_adapters(adapter, code)
     with caplog.at_level("WARNING"), pytest.raises(AdapterError, match="ended without a result: v1 may be"):

@@ -23,7 +23,7 @@ from goodbot.conversation.notifications import can_be_begun, progress, states
 from goodbot.learning.adapters import importing
 from goodbot.store import adapters, codec, runs
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot, open_bot, until
 
 ASKED = "owners compare a few answers first"
 
@@ -395,6 +395,7 @@ async def test_the_log_says_why_a_version_answers_no_more(
             await bot.command("reset")
             assert [line for line in caplog.messages if "withdrawn" in line] == [], "it is asked back first"
             await bot.command("reset", "yes")
+            await until(lambda: "withdrawn" in caplog.text)
         [row, _] = await bot.app.registry.rows()
         assert row.tainted
         told = [line for line in caplog.messages if "withdrawn" in line]

@@ -185,7 +185,7 @@ def test_no_sentence_installs_it_either() -> None:
 
 
 def test_no_other_file_installs_it_either() -> None:
-    """Decisions, fragments of the changelog, catalogues, what plugins lay down, pages, container, Makefile."""
+    """Decisions, the changelog, catalogues, what plugins lay down, pages, container, Makefile."""
     found: list[str] = []
     looked_at = 0
     for path in tracked():

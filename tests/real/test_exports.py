@@ -63,7 +63,7 @@ def differs(causal: Any, turns: list[Turn]) -> bool:
 
 
 def alike(turns: list[Turn], found: list[np.ndarray], bare: Any) -> float:
-    """How much what is found differs from the bare base at the same tokens as what the bot has learnt: -1 to 1.
+    """How much what is found differs from the base at the tokens where what is learnt does: -1 to 1.
 
     What rounding changes has nothing to do with the adapter: where that is missing, this is about 0.
     """
