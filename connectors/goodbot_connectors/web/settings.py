@@ -11,6 +11,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import UserRef
 from goodbot.api.sentences import sentence
 from goodbot.api.settings_page import SettingValue, SettingWanted
+from goodbot.api.texts import reworded
 from goodbot.base.errors import GoodbotError, StoreError
 from goodbot.base.text import clean
 
@@ -27,7 +28,7 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
     try:
         return asdict(await host.settings(user))
     except GoodbotError as error:
-        raise HttpError(400, sentence(str(error))) from None
+        raise HttpError(400, sentence(reworded(error, user.language), user.language)) from None
 
 
 async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, Any]:
@@ -44,7 +45,7 @@ async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str,
     except StoreError:
         raise
     except GoodbotError as error:
-        raise HttpError(400, sentence(str(error))) from None
+        raise HttpError(400, sentence(reworded(error, user.language), user.language)) from None
 
 
 async def _restart(host: ConnectorHost, user: UserRef) -> Mapping[str, Any]:

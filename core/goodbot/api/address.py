@@ -16,6 +16,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 
 LOCALHOST = "localhost"
 _IN_NAMES = frozenset(string.ascii_lowercase + string.digits + ".-_")
@@ -53,30 +54,31 @@ def checked(
         ValueError: It is none, or not allowed; in words that go on after "url".
     """
     if len(url) > _LONGEST or not set(url) <= _IN_ADDRESSES:
-        raise ValueError("must be a plain address, like http://127.0.0.1:8000")
+        raise ValueError(Worded("must be a plain address, like http://127.0.0.1:8000"))
     if "@" in url:
-        raise ValueError(f"must not hold a name or a key: a key goes into {key}")
+        raise ValueError(Worded("must not hold a name or a key: a key goes into {key}", key=key))
     if "#" in url or "?" in url:
-        raise ValueError("must end before any ? or #")
+        raise ValueError(Worded("must end before any ? or #"))
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
-        raise ValueError("must begin with http:// or https://")
+        raise ValueError(Worded("must begin with http:// or https://"))
     try:
         host, port = _normal(parts.hostname or ""), parts.port
     except ValueError:
-        raise ValueError("must have a port between 1 and 65535") from None
+        raise ValueError(Worded("must have a port between 1 and 65535")) from None
     if port == 0 or parts.netloc.endswith(":"):
-        raise ValueError("must have a port between 1 and 65535")
+        raise ValueError(Worded("must have a port between 1 and 65535"))
     if not _is_host(host):
-        raise ValueError(f"has no host that can be asked: {host[:80]!r}")
+        raise ValueError(Worded("has no host that can be asked: {host}", host=repr(host[:80])))
     if not _is_here(host) and host not in {_normal(name) for name in hosts}:
-        raise ValueError(
-            f"leads to {host[:80]}, which is not this machine: if you run that server, "
-            f'put {setting} = ["{host[:80]}"] under [{section}]'
+        elsewhere = (
+            "leads to {host}, which is not this machine: if you run that server, "
+            'put {setting} = ["{host}"] under [{section}]'
         )
+        raise ValueError(Worded(elsewhere, host=host[:80], setting=setting, section=section))
     path = _OF_API.sub("", parts.path)
     if not set(path) <= _IN_PATHS or {".", ".."} & set(path.split("/")):
-        raise ValueError("has a path that is none: letters, digits and / . _ ~ - only")
+        raise ValueError(Worded("has a path that is none: letters, digits and / . _ ~ - only"))
     address = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{address}{f':{port}' if port else ''}{path}"
 

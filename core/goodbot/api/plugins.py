@@ -31,6 +31,7 @@ from goodbot.api.tracker import TrackerSpec
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ConfigError, unexpected
 from goodbot.base.suggest import Offered, instead
+from goodbot.base.worded import Worded
 from goodbot.config.toml import Where
 
 logger = logging.getLogger(__name__)
@@ -91,9 +92,8 @@ class PluginHost:
                 self._report(point.name, owner, version, "loaded")
         if missing := sorted(wanted - found):
             known = instead(missing[0], found - wanted)
-            raise config_error(
-                where, "enable", f"[plugins] enable names {missing[0]!r}, which is not installed; {known}"
-            )
+            absent = "[plugins] enable names {name}, which is not installed; {known}"
+            raise config_error(where, "enable", Worded(absent, name=repr(missing[0]), known=known))
 
     def register(self, plugin: object, name: str) -> None:
         """Add one plugin object by hand, as tests and programs do that embed goodbot."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import instead
+from goodbot.base.worded import Worded
 from goodbot.config.toml import Where
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def registered(
         ConfigError: Nothing has that name; it says what may have been meant.
     """
     if wanted not in specs:
-        raise config_error(where, key, f"no {what} is named {wanted!r}; {instead(wanted, specs, also)}")
+        known = instead(wanted, specs, also)
+        nothing = "no {what} is named {name}; {known}"
+        wrong = Worded(nothing, what=Worded(what), name=repr(wanted), known=known)
+        raise config_error(where, key, wrong)
     return specs[wanted]
 
 
@@ -86,7 +90,9 @@ def choose_backend(
         else registered(backends, wanted, "training backend", where, "backend")
     )
     if missing_modules(spec.requires):
-        what = "answering and training" if wanted == "auto" else f"the {wanted} backend"
+        what = Worded("the {name} backend", name=wanted)
+        if wanted == "auto":
+            what = Worded("answering and training")
         raise MissingExtraError(what, spec.extra)
     return spec
 
@@ -94,7 +100,7 @@ def choose_backend(
 def automatic_backend(backends: Mapping[str, BackendSpec]) -> BackendSpec:
     """The fastest that is installed, else the least to fetch. ConfigError where there is none."""
     if not backends:
-        raise ConfigError("no plugin offers a training backend: install goodbot whole")
+        raise ConfigError(Worded("no plugin offers a training backend: install goodbot whole"))
     return automatic_backends(backends)[0]
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
+from goodbot.base.worded import Worded
+
 _TRANSLATED = ip_network("64:ff9b::/96")
 """An IPv4 address in it is reached through a gateway (NAT64)."""
 _UNICAST = ip_network("2000::/3")
@@ -62,16 +64,18 @@ def require_url(url: str, *, local: bool) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise ValueError("url is no address: write it as https://HOST/PATH") from None
+        raise ValueError(Worded("url is no address: write it as https://HOST/PATH")) from None
     if not host or parts.scheme not in ("http", "https"):
-        raise ValueError("url must be an address: write it as https://HOST/PATH")
+        raise ValueError(Worded("url must be an address: write it as https://HOST/PATH"))
     if parts.scheme == "http" and not local:
-        raise ValueError("url must begin with https://, or set local = true for your own network")
+        raise ValueError(Worded("url must begin with https://, or set local = true for your own network"))
     if parts.username is not None or parts.password is not None:
-        raise ValueError("url holds a name or a password: take it out; each request is signed instead")
+        raise ValueError(Worded("url holds a name or a password: take it out; each request is signed instead"))
     if is_literal(host) and not may_reach(host, local=local):
-        what = "no request goes there" if local else "set local = true if that is your own network"
-        raise ValueError(f"url leads to {host}: {what}")
+        wrong = "url leads to {host}: set local = true if that is your own network"
+        if local:
+            wrong = "url leads to {host}: no request goes there"
+        raise ValueError(Worded(wrong, host=host))
 
 
 def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -12,7 +12,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from goodbot.base.worded import Worded
+
 Check = Callable[[str, Any], object]
+_USUAL: Mapping[tuple[str, ...], str] = {
+    (): "must be a number",
+    ("least",): "must be at least {least}",
+    ("above",): "must be above {above}",
+    ("most",): "must be at most {most}",
+    ("below",): "must be below {below}",
+    ("least", "most"): "must lie between {least} and {most}",
+    ("least", "below"): "must be at least {least} and below {below}",
+    ("above", "most"): "must be above {above} and at most {most}",
+    ("above", "below"): "must be above {above} and below {below}",
+}
+"""What is said of a number that lies outside of a range with these ends."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,14 +45,14 @@ class Range:
             return
         inside = self.least <= value <= self.most and self.above < value < self.below
         if not inside:
-            raise ValueError(f"{name} {self.says or self._usual}")
+            raise ValueError(Worded("{name} {what}", name=name, what=Worded(self.says) or self._usual))
 
     @property
-    def _usual(self) -> str:
-        if self.least > -math.inf and self.most < math.inf:
-            return f"must lie between {self.least:g} and {self.most:g}"
-        ends = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
-        return "must be " + " and ".join(f"{words} {n:g}" for words, n in ends.items() if abs(n) < math.inf)
+    def _usual(self) -> Worded:
+        lower = {"least": self.least} if self.least > -math.inf else {"above": self.above}
+        upper = {"most": self.most} if self.most < math.inf else {"below": self.below}
+        ends = {name: f"{n:g}" for name, n in {**lower, **upper}.items() if abs(n) < math.inf}
+        return Worded(_USUAL[tuple(ends)], **ends)
 
 
 @cache

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from goodbot.base.errors import GoodbotError, MissingExtraError
+from goodbot.base.worded import Worded
 
 ENDING = ".enc"
 _MAGIC = b"goodbot encrypted file 1\n"
@@ -119,7 +120,7 @@ class _Parts(io.RawIOBase):
         self._cipher = _cipher(key, self._head[-_OWN:])
         self._next = file.read(_PART + _TAG)
         if len(self._next) < _TAG:  # there is always one part
-            raise EncryptedFileError(f"{self._name} is cut short")
+            raise EncryptedFileError(Worded("{path} is cut short", path=self._name))
         self._clear = b""
         self._number = 0
 
@@ -144,7 +145,8 @@ class _Parts(io.RawIOBase):
         try:
             self._clear = self._cipher.decrypt(_nonce(self._number, not self._next), part, self._head)
         except failure:
-            raise EncryptedFileError(f"{self._name} is damaged, or cut short: its parts do not fit") from None
+            damaged = Worded("{path} is damaged, or cut short: its parts do not fit", path=self._name)
+            raise EncryptedFileError(damaged) from None
         self._number += 1
 
     @property
@@ -187,4 +189,4 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise MissingExtraError("encryption", "encryption") from None
+        raise MissingExtraError(Worded("encryption"), "encryption") from None

@@ -26,6 +26,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from goodbot.base.worded import Worded
+
 TYPE_CHECKING = False  # `typing` and `logging` are slow to import, and `goodbot status` needs neither
 if TYPE_CHECKING:
     import logging
@@ -55,8 +57,11 @@ class ConfigError(GoodbotError):
     def __init__(self, message: str, *, path: Path | None = None, line: int | None = None) -> None:
         self.path = path
         self.line = line
-        where = f"{path}:{line}: " if path and line else f"{path}: " if path else ""
-        super().__init__(where + message)
+        if path and line:
+            message = Worded("{path}:{line}: {what}", path=path, line=line, what=message)
+        elif path:
+            message = Worded("{path}: {what}", path=path, what=message)
+        super().__init__(message)
 
 
 class MissingExtraError(GoodbotError):
@@ -66,7 +71,8 @@ class MissingExtraError(GoodbotError):
         from goodbot.base.packages import install_line  # reads what is installed: only where it is said
 
         self.extra = extra
-        super().__init__(f"{what} needs packages that are not installed: {install_line(extra)}")
+        needs = "{what} needs packages that are not installed: {line}"
+        super().__init__(Worded(needs, what=what, line=install_line(extra)))
 
 
 class BusyError(GoodbotError):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.worded import Worded
 
 VARIABLES = tuple(
     case for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy") for case in (name, name.upper())
@@ -85,11 +86,12 @@ def _usable(value: str, variable: str, host: str) -> str:
     if usable:
         return url
     socks = url.casefold().startswith("socks")
-    why = "SOCKS is not supported" if socks else "that is not one"
-    raise FatalConnectorError(
-        f"{variable} must name an HTTP proxy ({why}): set HTTPS_PROXY to http://HOST:PORT, or "
-        f"name {host} in NO_PROXY to reach it without"
+    why = Worded("SOCKS is not supported") if socks else Worded("that is not one")
+    wrong = (
+        "{variable} must name an HTTP proxy ({why}): set HTTPS_PROXY to http://HOST:PORT, or name {host} "
+        "in NO_PROXY to reach it without"
     )
+    raise FatalConnectorError(Worded(wrong, variable=variable, why=why, host=host))
 
 
 def _excepted(parts: SplitResult, host: str, secure: bool, environ: Mapping[str, str]) -> bool:

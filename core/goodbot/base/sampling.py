@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot.base.worded import Worded
+
 TEMPERATURE = 0.7
 TOP_P = 0.9
 """Where nobody names one."""
@@ -79,7 +81,7 @@ def unlifted(logprobs: Sequence[float], lifts: Sequence[float]) -> tuple[float, 
 FILTERS = tuple(_OFF)
 """Their names."""
 _RULES: Mapping[str, tuple[Callable[[float], bool], str]] = {
-    "temperature": (lambda n: n > 0, f"must be above 0: {_MUST_VARY}"),
+    "temperature": (lambda n: n > 0, "must be above 0: without any randomness the bot cannot learn"),
     "top_k": (lambda n: n >= -1 and n == int(n), "must be a whole number, 0 for all tokens"),
     "top_p": (lambda n: 0 < n <= 1, "must be above 0 and at most 1, which is all tokens"),
     "min_p": (lambda n: 0 <= n < 1, "must be 0 (off) or a share below 1"),
@@ -91,9 +93,9 @@ def checked(name: str, value: object) -> Any:
     """A value as `name` takes it. Raises ValueError with a sentence."""
     fits, words = _RULES[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} {words}")
+        raise ValueError(Worded("{name} {what}", name=name, what=Worded(words)))
     if not (abs(value) < _HUGE and fits(value)):
-        raise ValueError(f"{name} {words}")
+        raise ValueError(Worded("{name} {what}", name=name, what=Worded(words)))
     return max(0, int(value)) if name == "top_k" else float(value)
 
 

@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
+from goodbot.base.worded import Worded
+
 _V = TypeVar("_V")
 
 
@@ -59,11 +61,15 @@ def instead(wanted: str, known: Iterable[str], also: Iterable[str] = (), *, cuto
     """The end of a sentence about a name that is neither in `known` nor in `also`, in English."""
     found = suggested(wanted, known, also, cutoff=cutoff)
     if found.is_off:
-        return f"the plugin {wanted!r} is installed and off: {found.switch} switches it on"
-    hint = f"did you mean {found.near!r}?" if found.near else f"there are: {', '.join(found.names) or 'none'}"
-    if found.switch:
-        hint += f" (a plugin that is installed and off may have it: {found.switch})"
-    return hint
+        off = "the plugin {name} is installed and off: {switch} switches it on"
+        return Worded(off, name=repr(wanted), switch=found.switch)
+    hint = Worded("there are: {names}", names=", ".join(found.names) or Worded("none"))
+    if found.near:
+        hint = Worded("did you mean {name}?", name=repr(found.near))
+    if not found.switch:
+        return hint
+    may = Worded("a plugin that is installed and off may have it: {switch}", switch=found.switch)
+    return Worded("{hint} ({may})", hint=hint, may=may)
 
 
 def version_name(version: int, *, begins: bool = False) -> str:

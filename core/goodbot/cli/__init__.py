@@ -15,7 +15,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from goodbot.api.texts.terminal import speak
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, speak
 from goodbot.base.errors import GoodbotError
 from goodbot.base.printing import say, tell_errors, tell_logs
 from goodbot.cli import parser
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command: Callable[[Any], int] = getattr(importlib.import_module(module), function)
         return command(arguments)
     except GoodbotError as error:
-        say(f"goodbot: {error}", file=sys.stderr)
+        say(f"goodbot: {reworded(error, here())}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130

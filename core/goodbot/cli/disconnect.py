@@ -11,7 +11,7 @@ from dataclasses import replace
 from goodbot import config
 from goodbot.api import control
 from goodbot.api.sentences import sentence
-from goodbot.api.texts import explained
+from goodbot.api.texts import explained, reworded
 from goodbot.api.texts.terminal import here, instead, phrase
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.printing import print_answer, say
@@ -70,5 +70,5 @@ async def _platform(leaving: Leaving) -> tuple[list[str], list[str]]:
             await trace.remove()
             gone += trace.done or [trace.what]
         except (GoodbotError, TimeoutError) as error:
-            stays.append(explained(trace.what, str(error) or phrase("platform_silent"), here()))
+            stays.append(explained(trace.what, reworded(error, here()) or phrase("platform_silent"), here()))
     return gone, stays

@@ -13,6 +13,7 @@ from goodbot.api.texts.terminal import instead, phrase
 from goodbot.base.errors import MissingExtraError, UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.printing import say, say_json
+from goodbot.base.worded import Worded
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.setup.manifest import explained
 from goodbot.config.secrets import Secrets, SecretStore
@@ -28,7 +29,7 @@ def main(arguments: argparse.Namespace) -> int:
         known = instead(arguments.name, specs)
         raise UsageError(phrase("no_connector", name=repr(arguments.name[:40]), instead=known))
     if missing_modules(spec.requires):
-        raise MissingExtraError(f"the {spec.name} connector", spec.extra or spec.name)
+        raise MissingExtraError(Worded("the {name} connector", name=spec.name), spec.extra or spec.name)
     made = setup_class(spec)
     own = settings.connector(spec.name, spec.settings)[1]
     # A token that is there already may tell whose manifest it is.

@@ -11,7 +11,7 @@ from goodbot import config
 from goodbot.api import model_shape
 from goodbot.api.estimate import estimate
 from goodbot.api.survey import FoundServer
-from goodbot.api.texts import commas
+from goodbot.api.texts import commas, reworded
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.errors import ConfigError, GoodbotError
 from goodbot.base.machine.device import Device, place
@@ -54,7 +54,7 @@ def _weights(one: LocalModel, machine: Device | None) -> dict[str, Any]:
             doubt = model_shape.doubt(found)
             fits = estimate(model_shape.read(found), machine, one.bytes).fits
         except ConfigError as error:
-            doubt = str(error)
+            doubt = reworded(error, here())
     return {
         "reference": one.reference,
         "path": str(one.path),

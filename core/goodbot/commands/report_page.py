@@ -13,7 +13,7 @@ from goodbot.api.commands import Grant
 from goodbot.api.events import UserRef
 from goodbot.api.report import ReportSeen, ReportTold
 from goodbot.api.sentences import sentence
-from goodbot.api.texts import say
+from goodbot.api.texts import reworded, say
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import fixed_questions
 from goodbot.commands.overview import in_private, reads
@@ -92,7 +92,7 @@ class ReportDesk:
             call, specs = in_private(services, user, "report"), services.plugins.reports()
             parts = await made(call, specs, lambda done: self._count(done, of))
         except GoodbotError as error:
-            self._trouble = sentence(str(error), user.language)
+            self._trouble = sentence(reworded(error, user.language), user.language)
         except Exception:
             logger.exception("a report has failed")
             self._trouble = sentence(say("report_failed", user.language), user.language)

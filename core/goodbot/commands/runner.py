@@ -19,7 +19,7 @@ from goodbot.api import actions
 from goodbot.api.commands import Command, Grant, find, of
 from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressEvent, Receipt
 from goodbot.api.sentences import Reason, because, words
-from goodbot.api.texts import ended
+from goodbot.api.texts import ended, reworded
 from goodbot.base.errors import GoodbotError, UsageError, boundary
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.base import Call, Result, wrong
@@ -133,9 +133,9 @@ class CommandRunner:
         except DeniedError as error:
             receipt = event.receipt(Outcome.DENIED, error.reason)
         except GoodbotError as error:
-            receipt = Receipt(
-                event_id=event.event_id, outcome=Outcome.FAILED, text=ended(str(error), event.user.language)
-            )
+            language = event.user.language
+            said = ended(reworded(error, language), language)
+            receipt = Receipt(event_id=event.event_id, outcome=Outcome.FAILED, text=said)
         except Exception:
             ids = {"event_id": event.event_id, "connector": event.user.connector}
             logger.exception("a command failed", extra=ids)

@@ -19,7 +19,7 @@ from goodbot.api.commands import Grant
 from goodbot.api.events import UserRef
 from goodbot.api.registry import reward_policy
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingValue, SettingWanted
-from goodbot.api.texts import commas, say
+from goodbot.api.texts import commas, reworded, say
 from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.base.suggest import TERMINAL
@@ -119,7 +119,7 @@ def _seen(services: Services, language: str) -> SettingsSeen:
         known = configuration.parse(file.text(), home=now.home)
         _require_usable(services, known)
     except GoodbotError as error:
-        trouble = redact(str(error))
+        trouble = redact(reworded(error, language))
     every = [*_every(services, now, known)]
     written = {one.key for one in every if file is not None and file.get(one.key) is not None}
     settings = [_setting(one, now, known, language, written=one.key in written) for one in every]

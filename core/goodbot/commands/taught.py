@@ -19,7 +19,7 @@ from goodbot.api.rated import RatedTaught
 from goodbot.api.sampler import GivenAnswer, TokenizedTurn
 from goodbot.api.sentences import clause
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import commas, day, quoted, retold, say
+from goodbot.api.texts import commas, day, quoted, retold, reworded, say
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.store import importing, rated, review_queue, turns
@@ -106,7 +106,7 @@ async def _changes(
     except TimeoutError:
         return (), say("taught_busy", language)
     except (AdapterError, ServerError) as error:
-        return (), say("taught_not_now", language, why=clause(str(error)))
+        return (), say("taught_not_now", language, why=clause(reworded(error, language)))
     if not new or len(old) != len(new):
         return (), say("taught_no_words", language)
     return [(text, after - before) for (text, after), (_, before) in zip(new, old, strict=True)], ""

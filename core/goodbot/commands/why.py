@@ -14,7 +14,7 @@ from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
 from goodbot.api.sentences import Reason, brief, clause, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
-from goodbot.api.texts import commas, day, joined, pauses, retold, say
+from goodbot.api.texts import commas, day, joined, pauses, retold, reworded, say
 from goodbot.api.turns import CHOICE
 from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result, wrong
@@ -191,7 +191,7 @@ async def _compared(call: Call, version: int) -> tuple[list[AnsweredTwice], str]
     except TimeoutError:
         note = say("why_time", language, count=len(pairs), of=len(prompts))
     except GoodbotError as error:
-        note = say("why_not_now", language, why=clause(str(error)))
+        note = say("why_not_now", language, why=clause(reworded(error, language)))
     return pairs, note
 
 

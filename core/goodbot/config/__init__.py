@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from goodbot.base import cage
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.config.sections import (
     AdaptersConfig,
     EncryptionConfig,
@@ -147,7 +148,7 @@ def load(home: Path, path: Path | None = None) -> Config:
         source = read(path)
     except FileNotFoundError:
         if explicit:
-            raise ConfigError("there is no such file", path=path) from None
+            raise ConfigError(Worded("there is no such file"), path=path) from None
         found = Config(home=home)
     else:
         found = parse(source, home=home, path=path)
@@ -172,7 +173,7 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
             sections[name] = value
         elif name in _SECTIONS:
             if not isinstance(value, dict):
-                raise bare.where("").error(name, f"{name} must be a section: [{name}]")
+                raise bare.where("").error(name, Worded("{name} must be a section: [{name}]", name=name))
             table_ = typing.cast("dict[str, Any]", value)
             sections[name] = section(_SECTIONS[name], table_, bare.where(name))
         else:
@@ -184,17 +185,19 @@ def parse(source: str, *, home: Path, path: Path | None = None) -> Config:
 
 def _require_tables(config: Config, section: str, value: object) -> None:
     if not isinstance(value, dict):
-        raise config.where("").error(section, f"{section} must be sections: [{section}.NAME]")
+        wrong = Worded("{section} must be sections: [{section}.NAME]", section=section)
+        raise config.where("").error(section, wrong)
     for name, table in typing.cast("dict[str, object]", value).items():
         if not isinstance(table, dict):
-            raise config.where(section).error(name, f"write it as a section: [{section}.{name}]")
+            wrong = Worded("write it as a section: [{section}.{name}]", section=section, name=name)
+            raise config.where(section).error(name, wrong)
 
 
 def _check(config: Config) -> None:
     """What one section or field cannot tell alone."""
     if not 0 < config.training.held_out < config.training.min_ratings:
-        raise config.where("training").error("held_out", "held_out must lie between 1 and min_ratings - 1")
+        wrong = Worded("held_out must lie between 1 and min_ratings - 1")
+        raise config.where("training").error("held_out", wrong)
     if config.serving.temperature is not None and config.serving.sampling.temperature is not None:
-        raise config.where("serving.sampling").error(
-            "temperature", "temperature stands in [serving] too: keep the one in [serving.sampling]"
-        )
+        twice = Worded("temperature stands in [serving] too: keep the one in [serving.sampling]")
+        raise config.where("serving.sampling").error("temperature", twice)

@@ -19,6 +19,7 @@ from goodbot.base import scratch
 from goodbot.base.cage import places
 from goodbot.base.errors import StoreError
 from goodbot.base.scratch import Scratch
+from goodbot.base.worded import Worded
 from goodbot.config import vault
 
 FOLDER = "clear"
@@ -108,4 +109,5 @@ def _encrypted(folder: Path) -> Path | None:
 
 
 def _no_place(place: Path, error: OSError) -> StoreError:
-    return StoreError(f"what is encrypted cannot be laid in clear into {place}: {error.strerror or error}")
+    wrong = "what is encrypted cannot be laid in clear into {place}: {why}"
+    return StoreError(Worded(wrong, place=place, why=error.strerror or str(error)))

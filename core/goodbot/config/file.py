@@ -17,6 +17,7 @@ from tomlkit.items import Array
 
 from goodbot import config
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.config.lock import changing, prepare_home
 from goodbot.config.toml import invalid, read
 
@@ -119,15 +120,14 @@ class ConfigFile:
                 except FileNotFoundError:
                     now = None
                 if now != self.before:
-                    raise ConfigError(
-                        "was changed meanwhile, so it was left as it is: try again", path=self.path
-                    )
+                    changed = Worded("was changed meanwhile, so it was left as it is: try again")
+                    raise ConfigError(changed, path=self.path)
                 if text is None:
                     self.path.unlink(missing_ok=True)
                 else:
                     self._write(text)
         except OSError as error:
-            raise ConfigError(f"cannot be written: {error.strerror}", path=self.path) from error
+            raise ConfigError(Worded("cannot be written: {why}", why=error.strerror), path=self.path) from error
         self.before = text
 
     def _write(self, text: str) -> None:
@@ -150,6 +150,6 @@ class ConfigFile:
                 table.add(section, tomlkit.table(is_super_table=True if inner else None))
             found: Any = table[section]
             if not isinstance(found, Mapping):
-                raise ConfigError(f"{section} must be a section", path=self.path)
+                raise ConfigError(Worded("{name} must be a section", name=section), path=self.path)
             table = cast("Any", found)
         return table

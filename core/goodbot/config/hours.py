@@ -6,12 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, time
 
+from goodbot.base.worded import Worded, said_by
+
 
 def clock_time(text: str) -> time:
     """`"3:30"` or `"03:30"`. Raises ValueError."""
     hours, colon, minutes = text.strip().partition(":")
     if not (colon and hours.isdecimal() and minutes.isdecimal()):
-        raise ValueError(f"{text!r} is no time of the day")
+        raise ValueError(Worded("{text} is no time of the day", text=repr(text)))
     return time(int(hours), int(minutes))
 
 
@@ -21,7 +23,8 @@ def check_schedule(name: str, text: str) -> None:
         try:
             clock_time(text)
         except ValueError:
-            raise ValueError(f'{name} must be "auto", "manual" or a time such as "03:30"') from None
+            wrong = '{name} must be "auto", "manual" or a time such as "03:30"'
+            raise ValueError(Worded(wrong, name=name)) from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,9 +43,10 @@ class Hours:
         try:
             hours = cls(begin=clock_time(begin), end=clock_time(end))
         except ValueError:
-            raise ValueError('must be two times such as "23:00-07:00", or "" for none') from None
+            wrong = Worded('must be two times such as "23:00-07:00", or "" for none')
+            raise ValueError(wrong) from None
         if hours.begin == hours.end:
-            raise ValueError("must begin and end at different times")
+            raise ValueError(Worded("must begin and end at different times"))
         return hours
 
     def hold(self, local: datetime) -> bool:
@@ -58,4 +62,4 @@ def check_window(name: str, text: str) -> None:
     try:
         Hours.parse(text)
     except ValueError as error:
-        raise ValueError(f"{name} {error}") from error
+        raise ValueError(Worded("{name} {what}", name=name, what=said_by(error))) from error

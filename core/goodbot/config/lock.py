@@ -14,6 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from goodbot.base.errors import BusyError, StoreError, StoreFullError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import BEFORE_RESTORE, GIVEN, RESTORED, is_home, no_space
 
 HTTP_SOCKET, CONTROL_SOCKET = "http.sock", "control.sock"
@@ -39,17 +40,20 @@ class HomeLock:
         try:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            link = " (it is a link: remove it)" if self._path.is_symlink() else ""
-            raise StoreError(f"{self._path} cannot be used: {error.strerror}{link}") from error
+            wrong = "{path} cannot be used: {why}"
+            if self._path.is_symlink():
+                wrong = "{path} cannot be used: {why} (it is a link: remove it)"
+            raise StoreError(Worded(wrong, path=self._path, why=error.strerror)) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = _holder(fd)
             os.close(fd)
-            who = f"process {pid}" if pid else "another process"
-            raise BusyError(
-                f"goodbot is already running here as {who} ({self._path.parent})", pid=pid
-            ) from None
+            held = Worded("goodbot is already running here as another process ({home})", home=self._path.parent)
+            if pid:
+                by = "goodbot is already running here as process {pid} ({home})"
+                held = Worded(by, pid=pid, home=self._path.parent)
+            raise BusyError(held, pid=pid) from None
         try:
             os.ftruncate(fd, 0)
             os.write(fd, f"{os.getpid()}\n".encode())
@@ -57,7 +61,8 @@ class HomeLock:
             os.close(fd)
             if error.errno == errno.ENOSPC:
                 raise StoreFullError(no_space(self._path.parent)) from error
-            raise StoreError(f"{self._path} cannot be written: {error.strerror}") from error
+            wrong = Worded("{path} cannot be written: {why}", path=self._path, why=error.strerror)
+            raise StoreError(wrong) from error
         self._fd = fd
 
     def release(self) -> None:
@@ -132,22 +137,21 @@ def prepare_home(home: Path) -> None:
     """Create the directory 0700, or check that it is ours alone. Raises StoreError."""
     finish_restore(home)
     if home.is_symlink():  # whoever may change it would choose where the data lie
-        raise StoreError(
-            f"the state directory {home} is a link: name the directory that it leads to, {home.resolve()}"
-        )
+        link = "the state directory {home} is a link: name the directory that it leads to, {real}"
+        raise StoreError(Worded(link, home=home, real=home.resolve()))
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = os.lstat(home)
         if not stat.S_ISDIR(info.st_mode):
-            raise StoreError(f"the state directory {home} is not a directory")
+            raise StoreError(Worded("the state directory {home} is not a directory", home=home))
         if info.st_uid != os.geteuid():
-            raise StoreError(f"the state directory {home} belongs to another user")
+            raise StoreError(Worded("the state directory {home} belongs to another user", home=home))
         if not is_home(home):
-            raise StoreError(
-                f"{home} holds other things than a goodbot: choose an empty directory, or a new one"
-            )
+            others = "{home} holds other things than a goodbot: choose an empty directory, or a new one"
+            raise StoreError(Worded(others, home=home))
     except OSError as error:
-        raise StoreError(f"the state directory {home} cannot be used: {error.strerror}") from error
+        wrong = Worded("the state directory {home} cannot be used: {why}", home=home, why=error.strerror)
+        raise StoreError(wrong) from error
     if info.st_mode & 0o077:
         home.chmod(0o700)
 
@@ -174,9 +178,8 @@ def finish_restore(home: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(
-            f"what the restore has left at {before} cannot be moved to {home}: {error.strerror}"
-        ) from error
+        wrong = "what the restore has left at {before} cannot be moved to {home}: {why}"
+        raise StoreError(Worded(wrong, before=before, home=home, why=error.strerror)) from error
 
 
 def _is_left(old: Path, new: Path) -> bool:
@@ -208,7 +211,8 @@ def socket_path(directory: Path, name: str) -> Path:
         place.mkdir(mode=0o700)
     info = os.lstat(place)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
-        raise StoreError(f"{place} is no private directory that goodbot made: remove it")
+        odd = Worded("{place} is no private directory that goodbot made: remove it", place=place)
+        raise StoreError(odd)
     return short
 
 

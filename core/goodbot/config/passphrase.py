@@ -12,6 +12,7 @@ from pathlib import Path
 
 from goodbot.base.errors import StoreError, UsageError
 from goodbot.base.printing import printable, say
+from goodbot.base.worded import Worded
 
 _LEAST = 12
 _TRIES = 3
@@ -21,28 +22,32 @@ _MEMORY = 1 << 28
 def ask(question: str, salt: str, holds: Callable[[bytes], bool], home: Path) -> bytes:
     """The key that the right passphrase makes; asks three times. Raises StoreError."""
     if not _terminal():
-        raise StoreError(
-            f"the data in {home} are encrypted, and their passphrase is asked for at a terminal, which "
-            "is not here: start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there"
+        nobody = (
+            "the data in {home} are encrypted, and their passphrase is asked for at a terminal, which is not "
+            "here. Start goodbot in one, or type `goodbot encrypt --rekey --key file:PATH` there"
         )
+        raise StoreError(Worded(nobody, home=home))
     for left in reversed(range(_TRIES)):
         key = _key(_typed(f"{question} "), salt)
         if holds(key):
             return key
         if left:
             say("That is another one. Once more:", file=sys.stderr)
-    raise StoreError(f"none is the passphrase of the data in {home}: without it nobody can read them")
+    wrong = "none is the passphrase of the data in {home}: without it nobody can read them"
+    raise StoreError(Worded(wrong, home=home))
 
 
 def new(salt: str) -> bytes:
     """The key of a passphrase that a person chooses now. Raises UsageError."""
     if not _terminal():
-        raise UsageError("a passphrase is asked for at a terminal, which is not here: name another --key")
+        nobody = Worded("a passphrase is asked for at a terminal, which is not here: name another --key")
+        raise UsageError(nobody)
     chosen = _typed(f"A new passphrase, at least {_LEAST} characters: ")
     if len(chosen) < _LEAST:
-        raise UsageError(f"that passphrase is too short: take at least {_LEAST} characters")
+        short = Worded("that passphrase is too short: take at least {count} characters", count=_LEAST)
+        raise UsageError(short)
     if _typed("The same once more: ") != chosen:
-        raise UsageError("the two are not the same: nothing was changed")
+        raise UsageError(Worded("the two are not the same: nothing was changed"))
     return _key(chosen, salt)
 
 
@@ -50,7 +55,7 @@ def _typed(question: str) -> str:
     try:
         return getpass.getpass(printable(question), sys.stderr)
     except EOFError:
-        raise UsageError("no passphrase was typed: nothing was changed") from None
+        raise UsageError(Worded("no passphrase was typed: nothing was changed")) from None
 
 
 def _terminal() -> bool:

@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol
 
 from goodbot.base import encrypted
 from goodbot.base.errors import StoreError
+from goodbot.base.worded import Worded
 from goodbot.config import vault
 from goodbot.config.vault import Vault
 
@@ -74,7 +75,7 @@ def opened(path: Path, by: Vault | None = None) -> BinaryIO:
         return path.open("rb")
     found = by or vault.of(path)
     if found is None:
-        raise StoreError(f"{path} is encrypted, and nothing says with which key")
+        raise StoreError(Worded("{path} is encrypted, and nothing says with which key", path=path))
     return encrypted.reader(path, found.key(mark))
 
 
@@ -82,9 +83,10 @@ def unlocked(file: BinaryIO, path: Path) -> BinaryIO:
     """The clear bytes of an open file that lies at `path` and is encrypted. Raises as `opened`."""
     mark, found = encrypted.mark_in(file), vault.of(path)
     if mark is None:
-        raise encrypted.EncryptedFileError(f"{path} is not encrypted, and is called as if it were")
+        wrong = Worded("{path} is not encrypted, and is called as if it were", path=path)
+        raise encrypted.EncryptedFileError(wrong)
     if found is None:
-        raise StoreError(f"{path} is encrypted, and nothing says with which key")
+        raise StoreError(Worded("{path} is encrypted, and nothing says with which key", path=path))
     file.seek(0)
     return encrypted.reader_of(file, found.key(mark))
 

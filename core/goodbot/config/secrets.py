@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.worded import Worded
 from goodbot.config.lock import changing
 
 T = TypeVar("T")
@@ -98,7 +99,8 @@ class SecretStore:
     def set(self, name: str, value: str, *, keyring: bool = False) -> None:
         """Keep a value, in one place only. Raises ConfigError, MissingExtraError."""
         if not value.isprintable() or value != value.strip():
-            raise ConfigError(f"{name} holds characters that no token has: copy it again")
+            odd = Worded("{name} holds characters that no token has: copy it again", name=name)
+            raise ConfigError(odd)
         if keyring:
             keeper = _require_keyring()
             _limited(lambda: keeper.set_password(_SERVICE, self._key(name), value))
@@ -143,17 +145,18 @@ class SecretStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise ConfigError(f"cannot be read: {error.strerror}", path=self.path) from error
+            raise ConfigError(Worded("cannot be read: {why}", why=error.strerror), path=self.path) from error
         with os.fdopen(descriptor, encoding="utf-8-sig", errors="replace") as file:
             info = os.fstat(file.fileno())
             if info.st_uid != os.geteuid() or stat.S_IMODE(info.st_mode) & 0o077:
-                raise ConfigError(f"others can read the tokens in it: chmod 600 {self.path}", path=self.path)
+                seen = Worded("others can read the tokens in it: chmod 600 {path}", path=self.path)
+                raise ConfigError(seen, path=self.path)
             return dict(self._line(n, text) for n, text in enumerate(file, 1) if _matters(text))
 
     def _line(self, number: int, text: str) -> tuple[str, str]:
         name, equals, value = text.strip().partition("=")
         if not equals or not name.isidentifier():
-            raise ConfigError("write one NAME=value a line", path=self.path, line=number)
+            raise ConfigError(Worded("write one NAME=value a line"), path=self.path, line=number)
         return name, value.strip().strip("\"'")
 
     def _change(self, name: str, value: str) -> bool:
@@ -204,7 +207,8 @@ def from_keyring(name: str) -> str:
     except ConfigError:
         raise
     except Exception as error:  # locked, or its daemon is gone: the library has no common error
-        raise ConfigError(f"the keyring does not give it: unlock it ({error})") from error
+        shut = Worded("the keyring does not give it: unlock it ({why})", why=str(error))
+        raise ConfigError(shut) from error
 
 
 def to_keyring(name: str, value: str) -> None:
@@ -212,21 +216,22 @@ def to_keyring(name: str, value: str) -> None:
     try:
         keeper = _usable_keyring()
     except ConfigError as error:
-        raise ConfigError(f"{error}: name a file, as --key file:PATH") from error
+        raise ConfigError(Worded("{why}: name a file, as --key file:PATH", why=error)) from error
     try:
         _limited(lambda: keeper.set_password(_SERVICE, name, value))
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"the keyring does not take it: unlock it ({error})") from error
+        shut = Worded("the keyring does not take it: unlock it ({why})", why=str(error))
+        raise ConfigError(shut) from error
     if from_keyring(name) != value:
-        raise ConfigError("the keyring does not keep what it is given")
+        raise ConfigError(Worded("the keyring does not keep what it is given"))
 
 
 def _usable_keyring() -> Any:
     keeper = _require_keyring()
     if not keyring_usable():
-        raise ConfigError("this session has no keyring")
+        raise ConfigError(Worded("this session has no keyring"))
     return keeper
 
 
@@ -234,15 +239,15 @@ def _limited(question: Callable[[], T]) -> T:
     try:
         return within(_KEYRING_SECONDS, question)
     except TimeoutError:
-        raise ConfigError(
-            f"the keyring does not answer within {_KEYRING_SECONDS:g} s: unlock it, or set the "
-            "tokens in the environment"
-        ) from None
+        slow = (
+            "the keyring does not answer within {seconds} s: unlock it, or set the tokens in the environment"
+        )
+        raise ConfigError(Worded(slow, seconds=f"{_KEYRING_SECONDS:g}")) from None
 
 
 def _require_keyring() -> Any:
     if find_spec("keyring") is None:
-        raise MissingExtraError("keeping tokens in the keyring", "keyring")
+        raise MissingExtraError(Worded("keeping tokens in the keyring"), "keyring")
     return import_module("keyring")
 
 

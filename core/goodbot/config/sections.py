@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from goodbot.base import sampling
 from goodbot.base.checks import Range
+from goodbot.base.worded import Worded
 from goodbot.config.hours import check_schedule, check_window
 from goodbot.config.remote import RemoteConfig as RemoteConfig
 
@@ -271,19 +272,20 @@ class Grants:
 def _host_names(key: str, listed: Sequence[str]) -> None:
     """Raises ValueError for what is no name of a host."""
     if any(not name or _NO_NAME & set(name) for name in listed):
-        raise ValueError(f'{key} are like "bot.example.org", without scheme and port')
+        raise ValueError(Worded('{key} are like "bot.example.org", without scheme and port', key=key))
 
 
 def _key_place(key: str, text: str) -> None:
     """Raises ValueError for what says nowhere."""
     if text not in ("keyring", "prompt") and not text.startswith(("file:/", "file:~/")):
-        raise ValueError(f'{key} must be "keyring", "prompt", or "file:" with a whole path behind it')
+        wrong = '{key} must be "keyring", "prompt", or "file:" with a whole path behind it'
+        raise ValueError(Worded(wrong, key=key))
 
 
 def _base_url(key: str, text: str) -> None:
     """Raises ValueError for what links cannot begin with."""
     if text and not _is_base_url(text):
-        raise ValueError(f'{key} must be like "https://bot.example.org"')
+        raise ValueError(Worded('{key} must be like "https://bot.example.org"', key=key))
 
 
 def _is_base_url(text: str) -> bool:

@@ -14,9 +14,17 @@ from typing import Any, TypeVar
 
 from goodbot.base.errors import ConfigError
 from goodbot.base.suggest import instead
+from goodbot.base.worded import Worded, said_by
 
 T = TypeVar("T")
-_BACKSLASH = "a backslash begins a sign in \"…\": write / in paths, or put them in '…'"
+_BACKSLASH = Worded("a backslash begins a sign in \"…\": write / in paths, or put them in '…'")
+_WANTED: Mapping[Any, str] = {
+    str: "{key} must be a text in quotes, not {value}",
+    int: "{key} must be a whole number, not {value}",
+    float: "{key} must be a number, not {value}",
+    bool: "{key} must be true or false, not {value}",
+}
+_LIST = "{key} must be a list in [ ], not {value}"
 _CONTROLS = frozenset(map(chr, (*range(32), 127)))
 _SECRET = ("token", "secret", "password", "api_key", "apikey")
 
@@ -31,17 +39,19 @@ def read(path: Path) -> str:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror}", path=path) from error
+        raise ConfigError(Worded("cannot be read: {why}", why=error.strerror), path=path) from error
     except UnicodeDecodeError as error:
-        raise ConfigError("cannot be read: save it as UTF-8", path=path) from error
+        raise ConfigError(Worded("cannot be read: save it as UTF-8"), path=path) from error
 
 
 def invalid(error: Exception, source: str, path: Path | None) -> ConfigError:
     """What to raise for a text that is no TOML."""
     said = re.search(r"\(at line (\d+),", str(error))
     line = source.splitlines()[int(said[1]) - 1 : int(said[1])] if said else []
-    hint = f"; {_BACKSLASH}" if any(re.search(r"=\s*\"[^\"]*\\", one) for one in line) else ""
-    return ConfigError(f"is not valid TOML: {error}{hint}", path=path)
+    wrong = Worded("is not valid TOML: {why}", why=str(error))
+    if any(re.search(r"=\s*\"[^\"]*\\", one) for one in line):
+        wrong = Worded("{wrong}; {hint}", wrong=wrong, hint=_BACKSLASH)
+    return ConfigError(wrong, path=path)
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,18 @@ class Where:
         return ConfigError(message, path=self.path, line=self._line(key))
 
     def unknown(self, key: str, known: list[str]) -> ConfigError:
-        place = f"[{self.section}] " if self.section else ""
+        place = f"[{self.section}]" if self.section else ""
         platform = self.section.removeprefix("connectors.")
         if platform != self.section and key.lower().endswith(_SECRET):
-            return self.error(
-                key,
-                f"{place}tokens are not kept in the config: take {key!r} out, and type "
-                f"`goodbot connect {platform}`, which asks for it",
+            kept = (
+                "tokens are not kept in the config: take {key} out, and type `goodbot connect {platform}`, "
+                "which asks for it"
             )
-        hint = instead(key, known, cutoff=0.5)
-        return self.error(key, f"{place}unknown key {key!r}; {hint}")
+            wrong = Worded(kept, key=repr(key), platform=platform)
+        else:
+            hint = instead(key, known, cutoff=0.5)
+            wrong = Worded("unknown key {key}; {hint}", key=repr(key), hint=hint)
+        return self.error(key, Worded("{place} {wrong}", place=place, wrong=wrong) if place else wrong)
 
     def _line(self, key: str) -> int | None:
         """The line where `key` is set; TOML's parser does not tell."""
@@ -94,7 +106,7 @@ def section(cls: type[T], table: Mapping[str, Any], where: Where, also: Iterable
     try:
         return cls(**values)
     except ValueError as error:
-        raise where.error(next(iter(table), ""), str(error)) from error
+        raise where.error(next(iter(table), ""), said_by(error)) from error
 
 
 def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
@@ -124,11 +136,11 @@ def _value(value: Any, hint: Any, where: Where, key: str) -> Any:
         if (
             "path" in key and isinstance(value, str) and not _CONTROLS.isdisjoint(value)
         ):  # "C:\new": a new line
-            raise where.error(key, f"{key} holds a sign that no path has: {_BACKSLASH}")
+            wrong = Worded("{key} holds a sign that no path has: {hint}", key=key, hint=_BACKSLASH)
+            raise where.error(key, wrong)
         return value
-    wanted = {str: "a text in quotes", int: "a whole number", float: "a number", bool: "true or false"}
-    name = wanted.get(hint, "a list in [ ]" if origin is tuple else "a section")
-    raise where.error(key, f"{key} must be {name}, not {value!r}")
+    wanted = _WANTED.get(hint, _LIST if origin is tuple else "{key} must be a section, not {value}")
+    raise where.error(key, Worded(wanted, key=key, value=repr(value)))
 
 
 def _table(value: dict[str, Any], hint: Any, where: Where, key: str) -> dict[str, Any]:
@@ -147,14 +159,15 @@ def _checked(value: Any, hint: Any, where: Where, key: str) -> Any:
         if value in words:
             return value
         *others, last = (f'"{word}"' for word in words)
-        raise where.error(key, f"{key} must be {', '.join(others)} or {last}")
+        wrong = Worded("{key} must be {others} or {last}", key=key, others=", ".join(others), last=last)
+        raise where.error(key, wrong)
     kind, *checks = typing.get_args(hint)
     value = _value(value, kind, where, key)
     try:
         for check in checks:
             check(key, value)
     except ValueError as error:
-        raise where.error(key, str(error)) from error
+        raise where.error(key, said_by(error)) from error
     return value
 
 

@@ -21,6 +21,7 @@ from goodbot import config
 from goodbot.base import cage
 from goodbot.base.encrypted import KeyMark
 from goodbot.base.errors import ConfigError, StoreError, UsageError
+from goodbot.base.worded import Worded, said_by
 from goodbot.config import secrets
 from goodbot.config.sections import EncryptionConfig
 
@@ -29,8 +30,8 @@ Doing = Literal["", "encrypt", "decrypt", "rekey"]
 _BYTES = 32
 _NO_SALT = "00" * 16
 _HEAD = "# Keys of goodbot. Who has one reads all that was encrypted with it."
-_COPY = 'set [encryption] key = "file:PATH" with the copy that you have saved'
-_NOBODY = "without the key nobody can read them"
+_COPY = Worded('set [encryption] key = "file:PATH" with the copy that you have saved')
+_NOBODY = Worded("without the key nobody can read them")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +71,8 @@ class Vault:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, LookupError) as error:
-            raise StoreError(f"{path} cannot be read: bring it back from a copy ({error})") from error
+            wrong = Worded("{path} cannot be read: bring it back from a copy ({why})", path=path, why=str(error))
+            raise StoreError(wrong) from error
 
     def write(self, record: VaultRecord | None) -> None:
         """Replace it in one step; None: nothing is encrypted any more. Raises OSError."""
@@ -103,13 +105,12 @@ class Vault:
         try:
             text = secrets.from_keyring(_entry(mark))
         except ConfigError as error:
-            raise StoreError(f"the data in {self.home} are encrypted, and {error}; or {_COPY}") from error
+            wrong = "the data in {home} are encrypted, and {why}; or {copy}"
+            raise StoreError(Worded(wrong, home=self.home, why=error, copy=_COPY)) from error
         key = _bytes(text)
         if key is None or mark_of(key).id != mark.id:
-            raise StoreError(
-                f"the data in {self.home} are encrypted, and the keyring has no key {mark.id}: {_COPY}; "
-                f"{_NOBODY}"
-            )
+            lost = "the data in {home} are encrypted, and the keyring has no key {id}: {copy}; {nobody}"
+            raise StoreError(Worded(lost, home=self.home, id=mark.id, copy=_COPY, nobody=_NOBODY))
         return key
 
     def fresh(self, place: str) -> KeyMark:
@@ -173,7 +174,7 @@ def placed(text: str) -> str:
     if kind == "file" and file:
         return f"file:{Path(file).expanduser().absolute()}"
     if colon or kind not in ("", "keyring", "prompt"):
-        raise UsageError("--key is keyring, prompt, or file:PATH")
+        raise UsageError(Worded("--key is keyring, prompt, or file:PATH"))
     return kind
 
 
@@ -190,9 +191,10 @@ def database_key(key: bytes) -> bytes:
 def save(path: Path, key: bytes, home: Path) -> None:
     """Add a key to a file that only we can read. Raises ConfigError, OSError."""
     if path.absolute().is_relative_to(home.absolute()):
-        raise ConfigError(f"{path} lies beside what the key locks: name a file outside of {home}")
+        inside = "{path} lies beside what the key locks: name a file outside of {home}"
+        raise ConfigError(Worded(inside, path=path, home=home))
     if not path.parent.is_dir():
-        raise ConfigError(f"{path.parent} is no directory")
+        raise ConfigError(Worded("{path} is no directory", path=path.parent))
     before = _text(path) if path.exists() else ""
     if key.hex() not in before.split():
         _exchange(path, f"{before.rstrip() or _HEAD}\n{key.hex()}\n")
@@ -226,21 +228,24 @@ def _bytes(text: str) -> bytes | None:
 
 def _in_file(path: Path, mark: KeyMark, home: Path) -> bytes:
     if not path.exists():
-        raise StoreError(
-            f"the data in {home} are encrypted, and their key file {path} is not there: bring it back "
-            f"from a copy; {_NOBODY}"
+        gone = (
+            "the data in {home} are encrypted, and their key file {path} is not there: bring it back from a "
+            "copy; {nobody}"
         )
+        raise StoreError(Worded(gone, home=home, path=path, nobody=_NOBODY))
     try:
         keys = keys_in(path)
     except (OSError, ConfigError) as error:
-        raise StoreError(f"the key file {path} cannot be used: {error}") from error
+        wrong = Worded("the key file {path} cannot be used: {why}", path=path, why=said_by(error))
+        raise StoreError(wrong) from error
     for key in keys:
         if mark_of(key).id == mark.id:
             return key
-    raise StoreError(
-        f"the data in {home} are encrypted with the key {mark.id}, which is not in {path}: name the file "
-        f"that holds it in [encryption] key; {_NOBODY}"
+    other = (
+        "the data in {home} are encrypted with the key {id}, which is not in {path}: name the file that "
+        "holds it in [encryption] key; {nobody}"
     )
+    raise StoreError(Worded(other, home=home, id=mark.id, path=path, nobody=_NOBODY))
 
 
 def _text(path: Path) -> str:
@@ -249,11 +254,10 @@ def _text(path: Path) -> str:
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
-            raise ConfigError("it is no plain file")
+            raise ConfigError(Worded("it is no plain file"))
         if info.st_uid != os.geteuid() or info.st_mode & 0o077:
-            raise ConfigError(
-                f"others can read the keys in it: chmod 600 {path}, or take a disk where that works"
-            )
+            seen = "others can read the keys in it: chmod 600 {path}, or take a disk where that works"
+            raise ConfigError(Worded(seen, path=path))
         return file.read(1 << 16)
 
 

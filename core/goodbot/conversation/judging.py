@@ -21,6 +21,7 @@ from goodbot.api.registry import registered
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.turns import Turn
 from goodbot.base.errors import ServerError, boundary
+from goodbot.base.worded import Worded, said_by
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 from goodbot.conversation.next_state import NextState, next_state
@@ -223,7 +224,7 @@ def asking(spec: JudgeSpec, config: Config, spare: SpareTime) -> Ask:
     try:
         url = server(config.judge.url, config.judge.model, config.judge.hosts)
     except ValueError as error:
-        raise config.where("judge").error("url", f"url {error}") from error
+        raise config.where("judge").error("url", Worded("{name} {what}", name="url", what=said_by(error))) from error
     from goodbot.inference.asking import AskedServer  # aiohttp
 
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)

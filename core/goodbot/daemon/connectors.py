@@ -24,6 +24,7 @@ from goodbot.base.errors import (
 )
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.worded import Worded
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
@@ -62,7 +63,7 @@ class ConnectorManager:
         environ = SecretStore(config.home).environment(secrets)
         for name, spec in sorted(specs.items()):
             if missing_modules(spec.requires):
-                raise MissingExtraError(f"the {name} connector", spec.extra or name)
+                raise MissingExtraError(Worded("the {name} connector", name=name), spec.extra or name)
             host = Host(spec, self._services, environ)
             _, settings = config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
@@ -167,9 +168,8 @@ def configured_grants(config: Config, specs: Mapping[str, ConnectorSpec]) -> dic
         spec = registered(specs, name, "connector", config.where("connectors"), name)
         grants[name] = default_grants(name, config.connector(name, spec.settings)[0])
         if grants[name].rater_groups and Capability.GROUPS not in spec.capabilities:
-            raise config.where(f"connectors.{name}").error(
-                "rater_groups", f"{name} has no groups that could be asked for: name the raters"
-            )
+            none = Worded("{name} has no groups that could be asked for: name the raters", name=name)
+            raise config.where(f"connectors.{name}").error("rater_groups", none)
     return grants
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from goodbot.api.control import FEATURE
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
-from goodbot.api.texts import language_of
+from goodbot.api.texts import language_of, reworded
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import BusyError, GoodbotError, UsageError, unexpected
@@ -138,6 +138,7 @@ class ControlSocket:
             await _send(writer, answer)
 
     async def _answer(self, request: Any, writer: asyncio.StreamWriter) -> dict[str, Any]:
+        language = ""
         try:
             command, args, language = _parse(request)
             if command == "status" and not self._ready.is_set():
@@ -146,7 +147,7 @@ class ControlSocket:
             async with _progress(app, writer, wanted="wait" in args):
                 result = await execute(app, command, args, language)
         except GoodbotError as error:
-            return _failed(error)
+            return _failed(error, language)
         except Exception as error:
             logger.exception("a command failed")
             return _failed(GoodbotError(unexpected(error)))
@@ -187,8 +188,8 @@ def _doing(app: App | None) -> str:
     return "opening the data" if app is None else "getting ready"
 
 
-def _failed(error: GoodbotError) -> dict[str, Any]:
-    return {"ok": False, "error": str(error), "exit_code": error.exit_code}
+def _failed(error: GoodbotError, language: str = "") -> dict[str, Any]:
+    return {"ok": False, "error": reworded(error, language), "exit_code": error.exit_code}
 
 
 def _parse(request: Any) -> tuple[str, list[str], str]:

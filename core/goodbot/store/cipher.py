@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from goodbot import config
 from goodbot.base.errors import MissingExtraError, StoreError
+from goodbot.base.worded import Worded
 from goodbot.config import vault
 from goodbot.config.layout import DATABASE
 from goodbot.config.vault import Vault, VaultRecord, database_key
@@ -113,4 +114,4 @@ def library() -> Any:
     try:
         return import_module(_MODULE)
     except ImportError:
-        raise MissingExtraError("encryption", "encryption") from None
+        raise MissingExtraError(Worded("encryption"), "encryption") from None

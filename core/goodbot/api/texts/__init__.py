@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 from goodbot.base.text import one_way
+from goodbot.base.worded import Worded, said_by
 
 Text = str | Mapping[str, str]
 """As it stands in a file: a line, or lines by plural category."""
@@ -151,7 +152,7 @@ def filled(text: Text, language: str, values: Mapping[str, Any]) -> str:
     """
     if not isinstance(text, str):
         text = text[LANGUAGES[language].category(values[text[BY]])]
-    return text.format_map({name: _shown(value) for name, value in values.items()})
+    return text.format_map({name: _shown(value, language) for name, value in values.items()})
 
 
 @cache
@@ -169,6 +170,31 @@ def retold(text: str, language: str = "") -> str:
     """
     key = _kept().get(text)
     return say(key, language) if key else text
+
+
+@cache
+def _worded() -> Mapping[str, str]:
+    """The keys of the texts by their English words, places and all; what a terminal reads comes first."""
+    return {text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str)}
+
+
+def reworded(said: object, language: str = "") -> str:
+    """What the code says in English, in the reader's language.
+
+    Args:
+        said: A `Worded`, or an error that says one; anything else stays as it is.
+        language: What the reader reads.
+
+    Returns:
+        The sentence; what stands in it is reworded, too.
+    """
+    language = language_of(language) or ENGLISH
+    found = said_by(said) if isinstance(said, BaseException) else said
+    if language == ENGLISH or not isinstance(found, Worded):
+        return str(found)
+    key = _worded().get(found.text)
+    text = catalogue(language)[key] if key else found.text
+    return filled(text, language, found.values) if found.values else str(text)
 
 
 def joined(language: str, *sentences: str) -> str:
@@ -223,7 +249,7 @@ def beside(said: str, more: str, language: str) -> str:
 def quoted(words: str, language: str) -> str:
     """People's words between quotation marks."""
     begin, end = _of(language).quotes
-    return f"{begin}{_shown(words)}{end}"
+    return f"{begin}{_shown(words, language)}{end}"
 
 
 def ended(clause: str, language: str) -> str:
@@ -279,8 +305,10 @@ def _of(language: str) -> Language:
     return LANGUAGES[language_of(language) or ENGLISH]
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, language: str) -> str:
     """A value as text; what is read from right to left stands apart from what is around it."""
+    if isinstance(value, Worded | BaseException):
+        value = reworded(value, language)
     if not isinstance(value, str) or value.isascii():
         return str(value)
     safe = one_way(value)

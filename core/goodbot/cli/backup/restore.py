@@ -19,7 +19,7 @@ from pathlib import Path
 
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
-from goodbot.api.texts import commas, explained
+from goodbot.api.texts import commas, explained, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
@@ -169,7 +169,7 @@ def _check_adapters(database: Path, folder: Path) -> list[str]:
         try:
             verify(folder, directory, known[directory])
         except AdapterError as error:
-            why = one_line(str(error))
+            why = one_line(reworded(error, here()))
             raise StoreError(phrase("restore_untrusted", why=why)) from error
     return [phrase("restore_absent", name=name) for name in sorted(set(known) - there)]
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from goodbot.api.texts import reworded
 from goodbot.api.texts.terminal import phrase, speaking
 from goodbot.base import desktop
 from goodbot.base.errors import GoodbotError, UsageError
@@ -119,7 +120,7 @@ def settle(
         stage.end("failed")
         raise
     except (GoodbotError, OSError) as error:
-        stage.end("failed", [str(error)])
+        stage.end("failed", [reworded(error, stage.language)])
         raise
     if settled is None:
         stage.end("left")

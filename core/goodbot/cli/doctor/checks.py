@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from goodbot.api.setup import Check, fail
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here
 from goodbot.base.errors import GoodbotError
 
 
 def failed(part: str, error: GoodbotError, fix: str = "") -> Check:
     """An error of goodbot's own, with its exit code."""
-    return fail(part, str(error), fix, exit_code=error.exit_code)
+    return fail(part, reworded(error, here()), fix, exit_code=error.exit_code)
 
 
 def short(path: Path) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Examined, Probe, fail, ok, warn
-from goodbot.api.texts import commas, explained, pauses
+from goodbot.api.texts import commas, explained, pauses, reworded
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.errors import ConfigError, GoodbotError, RetriableError
 from goodbot.base.installed import missing_modules
@@ -89,7 +89,7 @@ def _proxies(spec: ConnectorSpec, setup: ConnectorSetup, examined: Examined) -> 
             found = proxy(address, examined.environ)
             through.setdefault(_way(found), []).append(urlsplit(address).hostname or address)
     except GoodbotError as error:
-        return [fail(part, str(error), exit_code=ConfigError.exit_code)]
+        return [fail(part, reworded(error, here()), exit_code=ConfigError.exit_code)]
     if not through.keys() - {_way(None)}:
         return []
     ways = (f"{commas(here(), *hosts)} {where}" for where, hosts in through.items())
@@ -159,7 +159,7 @@ async def _asked(
         async with asyncio.timeout(_PLATFORM_SECONDS):
             checks += await setup.examine()
     except RetriableError as error:
-        return [warn(part, pauses(here(), str(error), *places), phrase("doc_network"))]
+        return [warn(part, pauses(here(), reworded(error, here()), *places), phrase("doc_network"))]
     except TimeoutError:
         slow = phrase("doc_platform_slow", title=setup.title, seconds=f"{_PLATFORM_SECONDS:g}")
         return [warn(part, pauses(here(), slow, *places), phrase("doc_network"))]

@@ -11,7 +11,8 @@ from typing import Any
 from goodbot import __version__
 from goodbot.api import control
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.api.texts.terminal import phrase
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.config.lock import holder
 
@@ -66,7 +67,7 @@ async def server(examined: Examined) -> Sequence[Check]:
     except GoodbotError as error:
         if error.exit_code == UsageError.exit_code:  # it knows no `probe`
             return [_other_version("")]
-        return [fail("server", str(error), phrase("doc_restart"))]
+        return [fail("server", reworded(error, here()), phrase("doc_restart"))]
     return _probed(answer["data"], str(answer["text"])) if answer else []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.sentences import version as named
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.api.texts import commas, explained
+from goodbot.api.texts import commas, explained, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import encrypted, trees
 from goodbot.base.errors import (
@@ -143,7 +143,7 @@ async def adapter_files(examined: Examined) -> Sequence[Check]:
         try:
             await asyncio.to_thread(verify, config.home / "adapters", row.directory, row.sha256)
         except AdapterError as error:
-            broken[row.version] = str(error)
+            broken[row.version] = reworded(error, here())
     if active in broken:
         text = phrase("doc_a_broken", version=active, why=broken[active])
         return [fail("adapters", text, "goodbot rollback")]

@@ -26,6 +26,7 @@ from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
 from goodbot.base.installed import missing_modules
 from goodbot.base.machine.device import available_memory, physical_memory, place
 from goodbot.base.packages import install_line
+from goodbot.base.worded import said_by
 from goodbot.cli.doctor import weights
 from goodbot.cli.doctor.checks import failed, short, size
 from goodbot.inference.models import resolve
@@ -144,7 +145,7 @@ async def model(examined: Examined) -> Sequence[Check]:
         if not config.model.path:
             text = phrase("doc_no_model")
             return [fail("model", text, _CHOOSE, exit_code=error.exit_code)]
-        located = config.where("model").error("path", str(error))
+        located = config.where("model").error("path", said_by(error))
         return [failed("model", located, _CHOOSE)]
     except GoodbotError as error:
         return [failed("model", error, _CHOOSE)]

@@ -17,7 +17,8 @@ from goodbot import config
 from goodbot.api import control
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import Check, Examined, fail
-from goodbot.api.texts.terminal import phrase
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError
 from goodbot.cli.doctor.checks import failed
@@ -51,7 +52,7 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
     except (GoodbotError, OSError) as error:  # a TimeoutError is an OSError
         daemon = None
         slow = isinstance(error, TimeoutError)
-        said = phrase("doc_slow", seconds=f"{_SECONDS:g}") if slow else str(error)
+        said = phrase("doc_slow", seconds=f"{_SECONDS:g}") if slow else reworded(error, here())
         wrong.append(fail("daemon", phrase("doc_silent", why=said), phrase("doc_stuck")))
     environ: Mapping[str, str] = os.environ
     try:

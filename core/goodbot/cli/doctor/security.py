@@ -15,7 +15,7 @@ from goodbot.access.authorization import WEB
 from goodbot.access.login import OWNER, default_grants
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import Check, Examined
-from goodbot.api.texts import explained
+from goodbot.api.texts import explained, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import sealed
 from goodbot.base.columns import padded, wide, wrapped
@@ -174,7 +174,7 @@ def _tokens(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> list[Row]
         try:
             where = store.where(name) or phrase("sec_nowhere")
         except GoodbotError as error:
-            where = str(error)
+            where = reworded(error, here())
         rows.append({"name": name, "where": where})
     return rows
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.plugins import PluginHost
-from goodbot.api.texts import commas
+from goodbot.api.texts import commas, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import BusyError, GoodbotError
 from goodbot.base.printing import print_answer
@@ -101,5 +101,5 @@ def _unseen_tokens(settings: config.Config) -> list[str]:
                     home = shlex.quote(str(settings.home))
                     lines.append(phrase("service_unseen", name=secret, home=home))
     except GoodbotError as error:  # `goodbot doctor` says more; the service is installed
-        lines.append(str(error))
+        lines.append(reworded(error, here()))
     return lines

@@ -8,7 +8,7 @@ from typing import Any
 
 from goodbot.access.login import OWNER
 from goodbot.api.setup import ConnectorSetup, Question
-from goodbot.api.texts import commas
+from goodbot.api.texts import commas, reworded
 from goodbot.base.errors import UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
@@ -73,7 +73,7 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
             try:
                 replace(before, **{question.key: answer})
             except ValueError as error:
-                raise Refused(str(error)) from error
+                raise Refused(reworded(error, dialogue.language)) from error
             return answer
 
         flag = flag_of(question.key)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from goodbot.api.registry import automatic_backends
+from goodbot.api.texts import reworded
 from goodbot.api.texts.terminal import rephrased
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
 from goodbot.cli.setup.dialogue import Choice, Dialogue, Refused
@@ -53,7 +54,7 @@ def ask_model(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
                 draft.model = ""
                 draft.missing["model"] = dialogue.phrase("setup_model_missing", why=error)
                 return
-            dialogue.trouble(str(error))
+            dialogue.trouble(reworded(error, dialogue.language))
         dialogue.forget("--model")
 
 

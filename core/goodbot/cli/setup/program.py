@@ -9,7 +9,8 @@ from typing import Any
 
 from goodbot.api.sentences import clause
 from goodbot.api.setup import ConnectorSetup
-from goodbot.api.texts.terminal import phrase
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.cli.connector_setup import changes_a_program, prepared
 from goodbot.cli.setup.asked import ask_settings, needs_token, settings_of, setup_of
@@ -39,7 +40,7 @@ def ask_program(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         try:
             lines = asyncio.run(_look(place, draft, setup))
         except (GoodbotError, TimeoutError) as error:
-            sentence = str(error) or dialogue.phrase("setup_no_answer", title=setup.title)
+            sentence = reworded(error, dialogue.language) or dialogue.phrase("setup_no_answer", title=setup.title)
             dialogue.trouble(sentence)
             choices = [
                 Choice(value="again", label=dialogue.phrase("setup_try_again")),
@@ -78,7 +79,7 @@ def install(place: StateFound, draft: Draft) -> Sequence[str]:
     try:
         return asyncio.run(_install(_made(place, draft, setup), dry_run=False))
     except (GoodbotError, OSError, TimeoutError) as error:
-        why = clause(str(error) or phrase("too_slow"))
+        why = clause(reworded(error, here()) or phrase("too_slow"))
         draft.missing[_TOPIC] = phrase("setup_unchanged", title=setup.title, why=why, name=draft.platform)
         return ()
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from goodbot.api.sentences import sentence
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
-from goodbot.api.texts import joined
+from goodbot.api.texts import joined, reworded
 from goodbot.base.errors import GoodbotError, RetriableError, UsageError
 from goodbot.base.packages import install_line
 from goodbot.cli.connector_setup import prepared
@@ -106,12 +106,12 @@ def _checked(
             draft.identity, found = asyncio.run(_ask(place, draft, setup, values))
         except (RetriableError, TimeoutError) as error:
             silent = dialogue.phrase("setup_no_answer", title=setup.title)
-            dialogue.say(sentence(str(error) or silent, dialogue.language))
+            dialogue.say(sentence(reworded(error, dialogue.language) or silent, dialogue.language))
             missing = {"token": dialogue.phrase("setup_unchecked")}
         except GoodbotError as error:
             for number in range(1, len(values) + 1):
                 dialogue.forget(_flag(number))
-            dialogue.trouble(str(error))
+            dialogue.trouble(reworded(error, dialogue.language))
             return False
         else:
             dialogue.say(dialogue.phrase("setup_belongs", name=draft.identity.name))

@@ -9,7 +9,7 @@ import shlex
 import sys
 from typing import Any
 
-from goodbot.api.texts import explained
+from goodbot.api.texts import explained, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import spawn
 from goodbot.base.errors import GoodbotError
@@ -81,7 +81,7 @@ async def _remove(going: list[Trace], *, quiet: bool) -> dict[str, str]:
         try:
             await trace.remove()
         except (GoodbotError, OSError, TimeoutError) as error:
-            failed[trace.what] = str(error) or phrase("too_slow")
+            failed[trace.what] = reworded(error, here()) or phrase("too_slow")
             if trace.kind in ("service", "daemon"):
                 for other in going[going.index(trace) + 1 :]:
                     failed[other.what] = phrase("uninstall_runs")

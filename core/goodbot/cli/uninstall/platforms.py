@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.setup import ConnectorSetup
-from goodbot.api.texts import explained, pauses
+from goodbot.api.texts import explained, pauses, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError
 from goodbot.base.installed import missing_modules
@@ -38,7 +38,7 @@ async def platforms(leaving: Leaving) -> Sequence[Trace]:
                 async with asyncio.timeout(_PLATFORM_SECONDS):
                     traces += await _platform(leaving, specs[name])
             except GoodbotError as error:
-                traces.append(staying("platform", what, str(error)))
+                traces.append(staying("platform", what, reworded(error, here())))
             except TimeoutError:
                 traces.append(staying("platform", what, phrase("platform_silent")))
     return traces
@@ -88,7 +88,7 @@ async def tokens(leaving: Leaving) -> Sequence[Trace]:
             kept = store.in_keyring(name)
         except GoodbotError as error:
             kept = False
-            traces.append(staying("token", phrase("uninstall_if_keyring", name=name), str(error)))
+            traces.append(staying("token", phrase("uninstall_if_keyring", name=name), reworded(error, here())))
         if kept:
 
             async def remove(name: str = name) -> None:

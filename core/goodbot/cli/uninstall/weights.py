@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from goodbot.api.texts.terminal import phrase
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import ConfigError
 from goodbot.cli.uninstall.trace import Leaving, Trace, size_of, staying
 from goodbot.inference.models import fetched
@@ -19,7 +20,7 @@ async def weights(leaving: Leaving) -> Sequence[Trace]:
     try:
         known = fetched.entries(leaving.home)
     except ConfigError as error:
-        return [staying("weights", phrase("uninstall_models"), str(error))]
+        return [staying("weights", phrase("uninstall_models"), reworded(error, here()))]
     return [_trace(leaving.home, entry) for entry in known]
 
 

@@ -15,11 +15,12 @@ from goodbot.api.server import AdapterFormat, Server, ServerParts, ServerSpec
 from goodbot.base.clock import Clock
 from goodbot.base.errors import MissingExtraError
 from goodbot.base.installed import missing_modules
+from goodbot.base.worded import Worded, said_by
 from goodbot.config import Config
 from goodbot.config.secrets import Secrets, SecretStore
 
 NO_ADAPTERS = (
-    "it takes no adapters, so nothing that is trained could answer: let goodbot serve the model "
+    "it takes no adapters, so nothing that is trained could answer. Let goodbot serve the model "
     '([serving] server = "embedded"), and give other servers whole models with '
     "`goodbot adapters export --fused`"
 )
@@ -33,20 +34,21 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
     """What `[serving] server` names. Raises ConfigError, and MissingExtraError if it is not installed."""
     wanted, where = config.serving.server, config.where("serving")
     if wanted not in specs and (by_hand := _BY_HAND.get(wanted.lower().replace("-", ""))):
-        raise where.error(
-            "server",
-            f"{by_hand} cannot be used while goodbot learns: {NO_ADAPTERS}. To have it answer, and "
-            'collect ratings without learning from them: server = "openai" and its url',
+        cannot = (
+            "{server} cannot be used while goodbot learns: {why}. To have it answer, and collect ratings "
+            'without learning from them: server = "openai" and its url'
         )
+        raise where.error("server", Worded(cannot, server=by_hand, why=Worded(NO_ADAPTERS)))
     spec = registered(specs, wanted, "model server", where, "server")
     if missing_modules(spec.requires):
-        raise MissingExtraError(f"the {wanted} server", spec.extra or wanted)
+        raise MissingExtraError(Worded("the {name} server", name=wanted), spec.extra or wanted)
     if config.serving.url and not spec.url:
-        raise where.error("url", f"the {wanted} server has no address: leave url out")
+        none = Worded("the {name} server has no address: leave url out", name=wanted)
+        raise where.error("url", none)
     try:
         url_of(config, spec)
     except ValueError as error:
-        raise where.error("url", f"url {error}") from error
+        raise where.error("url", Worded("{name} {what}", name="url", what=said_by(error))) from error
     return spec
 
 

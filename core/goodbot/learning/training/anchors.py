@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from goodbot.api.events import Message
+from goodbot.base.worded import Worded
 from goodbot.config import Config
 
 _LONGEST = 4000
@@ -28,7 +29,8 @@ def load(config: Config) -> list[list[Message]]:
     where = config.where("training")
     for key, given in prompts.items():
         if any(not prompt.strip() or len(prompt) > _LONGEST for prompt in given):
-            raise where.error(key, f"an anchor prompt has 1 to {_LONGEST:,} characters")
+            wrong = Worded("an anchor prompt has 1 to {count} characters", count=f"{_LONGEST:,}")
+            raise where.error(key, wrong)
     system = config.serving.system_prompt
     start: list[Message] = [{"role": "system", "content": system}] if system else []
     return [[*start, {"role": "user", "content": prompt}] for given in prompts.values() for prompt in given]
@@ -43,11 +45,13 @@ def _lines(config: Config, name: str) -> list[str]:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise where.error("anchors_file", f"{path} is larger than 1 MB: a few hundred lines will do")
+            large = Worded("{path} is larger than 1 MB: a few hundred lines will do", path=path)
+            raise where.error("anchors_file", large)
         lines = [line.strip() for line in content.decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise where.error("anchors_file", f"{path} cannot be read: {error}") from error
+        wrong = Worded("{path} cannot be read: {why}", path=path, why=str(error))
+        raise where.error("anchors_file", wrong) from error
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
-        raise where.error("anchors_file", f"{path} holds no prompt: write one a line")
+        raise where.error("anchors_file", Worded("{path} holds no prompt: write one a line", path=path))
     return found

@@ -20,6 +20,7 @@ from goodbot.api import address
 from goodbot.api.adapters.files import MAX_WEIGHTS
 from goodbot.api.backend import BackendSpec
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded, said_by
 from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
@@ -121,22 +122,24 @@ def allowed(config: Config, backend: BackendSpec) -> Remote | None:
         return None
     remote, where = config.training.remote, config.where(SECTION)
     if not remote.url:
-        raise where.error("url", f"the {backend.name} backend computes elsewhere: set url under [{SECTION}]")
+        unset = "the {name} backend computes elsewhere: set url under [{section}]"
+        raise where.error("url", Worded(unset, name=backend.name, section=SECTION))
     try:
         parts, here = urlsplit(remote.url), address.is_here(remote.url)
         host = (parts.hostname or "").removesuffix(".")[:80]
         named = here or not host or host in remote.hosts
         url = address.checked(remote.url, (*remote.hosts, host), section=SECTION, key=KEY)
     except ValueError as error:
-        raise where.error("url", f"url {error}") from error
+        raise where.error("url", Worded("{name} {what}", name="url", what=said_by(error))) from error
     if not named:
-        raise where.error(
-            "hosts",
-            f"questions and rated answers would go to {host}, and nobody has allowed that: if you do, "
-            f'put hosts = ["{host}"] under [{SECTION}]',
+        forbidden = (
+            "questions and rated answers would go to {host}, and nobody has allowed that: if you do, "
+            'put hosts = ["{host}"] under [{section}]'
         )
+        raise where.error("hosts", Worded(forbidden, host=host, section=SECTION))
     if parts.scheme != "https" and not here:
-        raise where.error("url", "url must begin with https://: on the way nobody else may read it")
+        clear = Worded("url must begin with https://: on the way nobody else may read it")
+        raise where.error("url", clear)
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)
     return Remote(config=remote, url=url, key=key)
 

@@ -16,6 +16,7 @@ from goodbot.api.projections import Sizes
 from goodbot.api.registry import registered
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.base.installed import missing_modules
+from goodbot.base.worded import Worded
 from goodbot.config import Config
 from goodbot.inference.models.directory import read_config
 
@@ -48,7 +49,7 @@ def with_objective(config: Config, objectives: Mapping[str, ObjectiveSpec], back
         return config
     spec = registered(objectives, word, "objective", config.where("training.settings"), "objective", also=own)
     if missing_modules(spec.requires):
-        raise MissingExtraError(f"the objective {word}", spec.extra)
+        raise MissingExtraError(Worded("the objective {name}", name=word), spec.extra)
     settings = {**config.training.settings, "objective": spec.factory}
     return dataclasses.replace(config, training=dataclasses.replace(config.training, settings=settings))
 

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the rooms below the catalogue: English to logs and programs, a person's language to people."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import config
+from goodbot.api.texts import LANGUAGES, reworded, say
+from goodbot.base.checks import Range
+from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
+from goodbot.base.suggest import Offered, instead
+from goodbot.base.worded import Worded, said_by
+from goodbot.cli import main
+
+
+def wrong(text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as error:
+        config.parse(text, home=Path("/state"), path=Path("/state/config.toml"))
+    return error.value
+
+
+def test_in_english_it_is_the_text_that_it_was() -> None:
+    said = Worded("{path} cannot be read: {why}", path=Path("/a b"), why="no {braces} here")
+    assert said == "/a b cannot be read: no {braces} here"
+    assert str(StoreError(said)) == said
+    assert UsageError(said).english == said
+    assert Worded("{no values}") == "{no values}"
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_copy_can_be_said_in_other_languages_too(again: Callable[[Worded], Worded]) -> None:
+    said = again(Worded("{path} cannot be read: {why}", path="x", why="{y}"))
+    assert said == "x cannot be read: {y}"
+    assert reworded(said, "de") == say("err_path_unread", "de", path="x", why="{y}")
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_a_wrong_setting_is_told_in_the_readers_language(language: str) -> None:
+    error = wrong("[model]\npth = 'x'")
+    hint = say("instead_near", language, name="'path'")
+    said = say("err_unknown_key", language, key="'pth'", hint=hint)
+    assert reworded(error, language) == f"/state/config.toml:2: [model] {said}"
+    assert str(error) == "/state/config.toml:2: [model] unknown key 'pth'; did you mean 'path'?"
+    assert reworded(error, "en") == reworded(error) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[serving]\nmax_tokens = 0", "max_tokens muss mindestens 1 sein"),
+        ("[training]\nmax_load = 7", "max_load muss größer als 0 und höchstens 1 sein"),
+        ("[training]\nreplay_share = 1.0", "replay_share muss zwischen 0 und 0.9 liegen"),
+        ("[privacy]\nunrated_days = 0", "unrated_days ist eine Zahl von Tagen, 1 bis 3650"),
+        ("[training]\nquiet_hours = '23-7'", say("err_window", "de")),
+        ("[model]\npath = 3", "path muss ein Text in Anführungszeichen sein, nicht 3"),
+        ("[serving.sampling]\ntop_k = -2", say("err_says_top_k", "de")),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_so(text: str, said: str) -> None:
+    assert said in reworded(wrong(text), "de-AT")
+
+
+def test_each_end_of_a_range_has_words_in_every_language() -> None:
+    ends: tuple[dict[str, Any], ...] = ({}, {"least": 1}, {"above": 1}, {"most": 1}, {"below": 1})
+    ranges = [Range(**lower, **upper) for lower in ends[:3] for upper in (ends[0], *ends[3:])]
+    for one in ranges:
+        with pytest.raises(ValueError, match="^x must ") as error:
+            one("x", float("nan"))
+        assert reworded(error.value, "fr").startswith("x doit être")
+
+
+def test_what_is_meant_instead_is_told_too() -> None:
+    assert reworded(instead("a", []), "de") == f"es gibt: {reworded(Worded('none'), 'de')}"
+    off = instead("x", Offered[int](["x"]))
+    assert reworded(off, "es") == say("instead_off", "es", name="'x'", switch='`[plugins] enable = ["x"]`')
+
+
+def test_an_error_in_an_error_is_told_in_the_same_language() -> None:
+    inner = ConfigError(Worded("this session has no keyring"))
+    outer = StoreError(Worded("the key file {path} cannot be used: {why}", path="k", why=inner))
+    said = say("err_keyring_none", "ja")
+    assert reworded(outer, "ja") == say("err_key_unusable", "ja", path="k", why=said)
+    assert say("no_start", "ja", why=inner) == say("no_start", "ja", why=said), "also within other texts"
+
+
+def test_peoples_words_stay_what_they_are() -> None:
+    name = "{path}\u202ex"
+    said = reworded(Worded("{path} cannot be read: {why}", path="p", why=name), "de")
+    assert said.endswith(": {path}x")
+
+
+@pytest.mark.parametrize("error", [GoodbotError("somebody's own words"), OSError(2, "No such file"), KeyError()])
+def test_anybody_elses_error_stays_as_it_is(error: Exception) -> None:
+    assert reworded(error, "de") == str(error) == said_by(error)
+
+
+def test_the_command_line_tells_it_as_the_terminal_speaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[sreving]\n")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    assert main(["--home", str(tmp_path), "status"]) == 2
+    assert capsys.readouterr().err == f"goodbot: {path}:1: unbekannter Schlüssel 'sreving'; meintest du 'serving'?\n"
