@@ -18,7 +18,7 @@ from goodbot.api.texts import catalogue
 from tests.architecture.source import Module, modules
 from tests.architecture.test_texts import PROSE
 
-ROOMS = ("goodbot.config", "goodbot.base", "goodbot.api.address", "goodbot.api.registry")
+ROOMS = ("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.api.address", "goodbot.api.registry")
 """Where errors are worded."""
 VALUES = (
     *("goodbot.config", "goodbot.api.address"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import pytest
 from goodbot import config
 from goodbot.api.texts import LANGUAGES, reworded, say
 from goodbot.base.checks import Range
-from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
+from goodbot.base.errors import ConfigError, GoodbotError, NewerDataError, StoreError, UsageError
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
+from goodbot.store import backup
+from goodbot.store.commit_queue import explain
 
 
 def wrong(text: str) -> ConfigError:
@@ -108,3 +111,20 @@ def test_the_command_line_tells_it_as_the_terminal_speaks(
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert main(["--home", str(tmp_path), "status"]) == 2
     assert capsys.readouterr().err == f"goodbot: {path}:1: unbekannter Schlüssel 'sreving'; meintest du 'serving'?\n"
+
+
+def test_what_sqlite_says_stands_in_the_readers_words() -> None:
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    found = explain(error)
+    assert str(found) == "the database is locked by another program (database is locked)"
+    assert reworded(found, "de") == f"{say('st_locked', 'de')} (database is locked)"
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    assert reworded(explain(error, reading=True), "fr").startswith(say("st_disk_read", "fr"))
+    assert reworded(explain(error), "fr").startswith(say("st_disk_write", "fr"))
+
+
+def test_data_of_a_newer_goodbot_are_told_so() -> None:
+    with pytest.raises(NewerDataError) as error:
+        backup.require_schema(9, 8)
+    assert reworded(error.value, "es") == say("st_newer", "es", found=9, known=8)

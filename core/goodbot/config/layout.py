@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from goodbot.base.worded import Worded
+
 APPLICATION_ID = 0x60_0D_B0_07
 """In the database's header, so that another program's is never taken for ours."""
 
@@ -54,7 +56,7 @@ _PARTIAL = (".new", ".partial", ".lock")
 
 def no_space(home: Path) -> str:
     """What somebody is told who starts goodbot on a full disk."""
-    return f"the disk of {home} is full: free some space there, then start goodbot again"
+    return Worded("the disk of {home} is full: free some space there, then start goodbot again", home=home)
 
 
 def ours(name: str) -> bool:

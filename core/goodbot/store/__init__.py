@@ -27,6 +27,7 @@ import aiosqlite
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.clock import growing
 from goodbot.base.errors import StoreDamagedError, StoreError
+from goodbot.base.worded import Worded, said_by
 from goodbot.store import cipher, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
 from goodbot.store.connection import connect, put_away, set_pragmas
@@ -178,7 +179,7 @@ class Store:
     async def _not_read(self, error: Exception) -> Exception:
         """Why something was not read, as a sentence."""
         if not is_damage(error):
-            return explain(error, "read")
+            return explain(error, reading=True)
         await self._look()
         return StoreError(self._found)
 
@@ -212,7 +213,7 @@ class Store:
         if time.monotonic() - self._looked < _LOOK_SECONDS:
             return False
         self._looked = time.monotonic()
-        self._found = "the disk failed for a moment while the database was read: try again"
+        self._found = Worded("the disk failed for a moment while the database was read: try again")
         try:
             db = await connect(self.path, "mode=ro", self._policy)
             try:
@@ -224,10 +225,10 @@ class Store:
                 self._looks = None
                 await db.close()
         except StoreDamagedError as error:
-            self._found = str(error)
+            self._found = said_by(error)
             self._writer.is_damaged(self._found)
         except (StoreError, *cipher.errors()) as error:
-            self._found = str(explain(error, "read"))
+            self._found = said_by(explain(error, reading=True))
         return False
 
     async def compact(self) -> None:
@@ -237,15 +238,15 @@ class Store:
         """
 
         if self._unchecked:
-            raise StoreError("the database is still being checked: it is tried again soon")
+            raise StoreError(Worded("the database is still being checked: it is tried again soon"))
         if self._snapshots:  # the log could not be emptied: it would only grow, by all that is rewritten
-            raise StoreError("the database is still being read: it is tried again soon")
+            raise StoreError(Worded("the database is still being read: it is tried again soon"))
 
         async def operation(db: aiosqlite.Connection) -> None:
             await fetch(db, "VACUUM")
             row = first(await fetch(db, "PRAGMA wal_checkpoint(TRUNCATE)"))
             if row is None or row[0] != 0:
-                raise StoreError("the database is still being read: it is tried again soon")
+                raise StoreError(Worded("the database is still being read: it is tried again soon"))
 
         await self._writer.alone(operation)
 
@@ -261,7 +262,7 @@ class Store:
             await soundness.require_sound(writing, self.path)
             row = first(await fetch(writing, "PRAGMA wal_checkpoint(TRUNCATE)"))
             if row is None or row[0] != 0:
-                raise StoreError("the database is still being read: try again")
+                raise StoreError(Worded("the database is still being read: try again"))
         except BaseException:
             await writing.close()
             raise

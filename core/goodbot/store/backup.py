@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from goodbot.base.errors import NewerDataError, StoreError, StoreFullError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import cipher
 from goodbot.store.commit_queue import explain
@@ -67,7 +68,7 @@ def copy(source: Path, target: Path, *, still: bool = False) -> Copy:
             db.execute("VACUUM INTO ?", (str(partial.absolute()),))
             found = verify(partial)
             if expected is not None and expected != found.rows:
-                raise StoreError("the copy of the database lacks rows: try again")
+                raise StoreError(Worded("the copy of the database lacks rows: try again"))
             sync(partial)
             partial.replace(target)
             sync(target.parent)
@@ -86,7 +87,7 @@ def whole(path: Path, key: bytes | None) -> Copy:
     """The same with the key that it is said to have; None: it is in clear. Raises StoreError."""
     with explained(path), contextlib.closing(_opened(path, "mode=ro&immutable=1", key)) as db:
         if _number(db, "application_id") != APPLICATION_ID:
-            raise StoreError(f"{path.name} is not a goodbot database")
+            raise StoreError(Worded("{name} is not a goodbot database", name=path.name))
         _require_whole(db, path)
         return Copy(path=path, schema=_number(db, "user_version"), size=path.stat().st_size, rows=rows_of(db))
 
@@ -94,9 +95,10 @@ def whole(path: Path, key: bytes | None) -> Copy:
 def _require_whole(db: sqlite3.Connection, path: Path) -> None:
     wrong = [str(row[0]) for row in db.execute("PRAGMA integrity_check(1)")]
     if wrong != ["ok"]:
-        raise StoreError(f"the database {path.name} is damaged: {wrong[0][:200]}")
+        raise StoreError(Worded("the database {name} is damaged: {why}", name=path.name, why=wrong[0][:200]))
     if db.execute("PRAGMA foreign_key_check").fetchone():
-        raise StoreError(f"the database {path.name} is damaged: rows point to missing rows")
+        lost = Worded("rows point to missing rows")
+        raise StoreError(Worded("the database {name} is damaged: {why}", name=path.name, why=lost))
 
 
 def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
@@ -125,10 +127,11 @@ def strip(path: Path, values: Mapping[str, Sequence[str]]) -> None:
 def require_schema(found: int, known: int) -> None:
     """Raise NewerDataError for data that this version cannot read."""
     if found > known:
-        raise NewerDataError(
-            f"the data is from a newer goodbot (schema {found}, this one knows {known}): "
-            "install that version again, or run `goodbot upgrade --back` with the newer one"
+        newer = (
+            "the data is from a newer goodbot (schema {found}, this one knows {known}): install that version "
+            "again, or run `goodbot upgrade --back` with the newer one"
         )
+        raise NewerDataError(Worded(newer, found=found, known=known))
 
 
 def beside(path: Path, schema: int) -> Path:
@@ -182,10 +185,12 @@ def require_space(directory: Path, needed: int) -> None:
     """Raise StoreFullError unless so many bytes, and some more, are free there."""
     free = shutil.disk_usage(directory).free
     if free < needed + _MARGIN:
-        raise StoreFullError(
-            f"{megabytes(needed + _MARGIN)} are needed in {directory} and {megabytes(free)} are "
-            "free: free some space and try again; nothing was changed"
+        full = (
+            "{needed} are needed in {path} and {free} are free: free some space and try again; nothing was "
+            "changed"
         )
+        needs, has = megabytes(needed + _MARGIN), megabytes(free)
+        raise StoreFullError(Worded(full, needed=needs, path=directory, free=has))
 
 
 def megabytes(count: int) -> str:
@@ -210,7 +215,8 @@ def explained(path: Path) -> Generator[None]:
     except cipher.errors() as error:
         raise explain(error) from error
     except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror or error}") from error
+        wrong = Worded("{path}: {why}", path=error.filename or path, why=error.strerror or str(error))
+        raise StoreError(wrong) from error
 
 
 def _still(path: Path, still: bool = True) -> str:

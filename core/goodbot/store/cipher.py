@@ -23,9 +23,9 @@ from goodbot.config.vault import Vault, VaultRecord, database_key
 _MODULE = "sqlcipher3.dbapi2"
 _CLEAR = b"SQLite format 3\0"
 _AGAIN = {
-    "encrypt": "encryption was being turned on: type `goodbot encrypt` to finish it",
-    "decrypt": "encryption was being turned off: type `goodbot decrypt` to finish it",
-    "rekey": "the key was being changed: type `goodbot encrypt --rekey` to finish it",
+    "encrypt": Worded("encryption was being turned on: type `goodbot encrypt` to finish it"),
+    "decrypt": Worded("encryption was being turned off: type `goodbot decrypt` to finish it"),
+    "rekey": Worded("the key was being changed: type `goodbot encrypt --rekey` to finish it"),
 }
 
 
@@ -69,23 +69,26 @@ def key(path: Path) -> bytes | None:
 def without_record(path: Path) -> str:
     """What is missing where there is no `encryption.json`, and what helps, as a sentence."""
     if is_clear(path) is False:
-        return (
-            f"{path.with_name(vault.FILE)} is missing: bring it back, or type "
-            "`goodbot encrypt --key file:PATH` with a file that holds the key"
+        missing = (
+            "{path} is missing: bring it back, or type `goodbot encrypt --key file:PATH` with a file that "
+            "holds the key"
         )
-    return "[encryption] enabled is true, and nothing is encrypted yet: type `goodbot encrypt`"
+        return Worded(missing, path=path.with_name(vault.FILE))
+    return Worded("[encryption] enabled is true, and nothing is encrypted yet: type `goodbot encrypt`")
 
 
 def _require_settled(found: Vault, record: VaultRecord, path: Path) -> None:
     if record.doing:
         raise StoreError(_AGAIN[record.doing])
     if not found.settings.enabled:
-        raise StoreError(
-            f"the data in {found.home} are encrypted, and [encryption] enabled is not true: set it, or type "
+        off = (
+            "the data in {home} are encrypted, and [encryption] enabled is not true: set it, or type "
             "`goodbot decrypt`"
         )
+        raise StoreError(Worded(off, home=found.home))
     if is_clear(path):
-        raise StoreError(f"{path.name} is in clear, and encryption is on: type `goodbot encrypt`")
+        clear = "{name} is in clear, and encryption is on: type `goodbot encrypt`"
+        raise StoreError(Worded(clear, name=path.name))
 
 
 def connect(path: Path, how: str, key: bytes | None, **more: Any) -> sqlite3.Connection:

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import aiosqlite
 
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.base.worded import Worded, said_by
 from goodbot.store import cipher
 from goodbot.store.inline import Breath, Direct
 
@@ -92,11 +93,11 @@ class CommitQueue:
         Raises StoreError (nothing was stored), or whatever the operation itself raised.
         """
         if self._closed:
-            raise StoreError("the store is closed")
+            raise StoreError(Worded("the store is closed"))
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         await self._queue.put((operation, future))
         if self._task.done():  # it waited for a place in the queue until all was over
-            raise StoreError("the store is closed")
+            raise StoreError(Worded("the store is closed"))
         return await future
 
     async def close(self) -> None:
@@ -128,7 +129,7 @@ class CommitQueue:
                 await self._do_alone(*alone)
         while not self._queue.empty():
             if (entry := self._queue.get_nowait()) is not None:
-                _resolve(entry[1], None, StoreError("the store is closed"))
+                _resolve(entry[1], None, StoreError(Worded("the store is closed")))
 
     async def _do_alone(self, operation: Operation[Any], future: asyncio.Future[Any]) -> None:
         try:
@@ -174,7 +175,7 @@ class CommitQueue:
         """Remember that the disk is full, or that it is not any more; one line of the log a minute."""
         full = next((error for error in errors if isinstance(error, StoreFullError)), None)
         if full is not None:
-            self.full = str(full)
+            self.full = said_by(full)
             if time.monotonic() - self._said >= _SAY_SECONDS:
                 self._said = time.monotonic()
                 logger.error("nothing is stored at present: %s", full)
@@ -202,7 +203,7 @@ class CommitQueue:
         # A page that the disk did not give looks like a damaged one: `reopen` tells them apart.
         lost = _code(error) in _DISK | _DAMAGED
         if isinstance(error, StoreDamagedError):
-            self._damage, self.trouble = failure, str(failure)
+            self._damage, self.trouble = failure, said_by(failure)
         self._look_at_space([failure], stored=False)
         try:
             if not self.trouble and self.db.in_transaction:
@@ -210,19 +211,19 @@ class CommitQueue:
         except (*cipher.errors(), ValueError):
             lost = True
         if (lost or self._damage) and not self.trouble:
-            self.trouble = str(failure)
+            self.trouble = said_by(failure)
             logger.error("nothing is stored at present: %s", failure)
 
     async def _recover(self) -> None:
         """Connect anew, or raise why that cannot be."""
         if self._damage is not None:
-            raise StoreError(str(self._damage))
+            raise StoreError(said_by(self._damage))
         with contextlib.suppress(*cipher.errors()):
             await self.db.close()
         try:
             self.db = await self._reopen()
         except (StoreError, *cipher.errors()) as error:
-            self.trouble = str(explain(error))  # it has looked at the file: it knows better
+            self.trouble = said_by(explain(error))  # it has looked at the file: it knows better
             raise
         logger.warning("the database was opened again and found sound: what comes is stored")
         self.trouble = ""
@@ -258,26 +259,32 @@ def is_damage(error: Exception) -> bool:
     return _code(error) in _DAMAGED
 
 
-def explain(error: Exception, doing: str = "written") -> Exception:
-    """SQLite's own errors as sentences; other errors as they are."""
+def explain(error: Exception, *, reading: bool = False) -> Exception:
+    """SQLite's own errors as sentences; other errors as they are. `reading`: else it was written."""
     if not isinstance(error, cipher.errors()):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
-        full = StoreFullError("the disk is full: nothing was stored; free some space and it goes on")
+        no_room = Worded("the disk is full: nothing was stored; free some space and it goes on")
+        full = StoreFullError(no_room)
         full.__cause__ = error
         return full
-    reasons = {
-        sqlite3.SQLITE_BUSY: "the database is locked by another program",
-        sqlite3.SQLITE_IOERR: f"the disk failed while the database was {doing}",
-        sqlite3.SQLITE_CORRUPT: (
-            "a page of the database could not be read: the disk failed, or the file is damaged "
-            "(`goodbot doctor` says which)"
-        ),
-        sqlite3.SQLITE_NOTADB: "the file is not a goodbot database",
-        sqlite3.SQLITE_READONLY: "the database cannot be written: check its permissions",
-        sqlite3.SQLITE_CANTOPEN: "the database cannot be opened: check the directory's permissions",
-    }
-    wrapped = StoreError(f"{reasons.get(code, 'the database refused')} ({error})")
+    reason = _REASONS.get(code, Worded("the database refused"))
+    if code == sqlite3.SQLITE_IOERR and reading:
+        reason = Worded("the disk failed while the database was read")
+    wrapped = StoreError(Worded("{reason} ({error})", reason=reason, error=str(error)))
     wrapped.__cause__ = error
     return wrapped
+
+
+_REASONS = {
+    sqlite3.SQLITE_BUSY: Worded("the database is locked by another program"),
+    sqlite3.SQLITE_IOERR: Worded("the disk failed while the database was written"),
+    sqlite3.SQLITE_CORRUPT: Worded(
+        "a page of the database could not be read: the disk failed, or the file is damaged "
+        "(`goodbot doctor` says which)"
+    ),
+    sqlite3.SQLITE_NOTADB: Worded("the file is not a goodbot database"),
+    sqlite3.SQLITE_READONLY: Worded("the database cannot be written: check its permissions"),
+    sqlite3.SQLITE_CANTOPEN: Worded("the database cannot be opened: check the directory's permissions"),
+}

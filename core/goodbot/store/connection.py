@@ -15,7 +15,8 @@ import aiosqlite
 from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
 from goodbot.base.topics import holds
-from goodbot.store import cipher, refusals, teaching
+from goodbot.base.worded import Worded
+from goodbot.store import cipher, teaching
 from goodbot.store.query import fetch, first
 
 PRAGMAS = {
@@ -112,7 +113,8 @@ async def set_pragmas(db: aiosqlite.Connection) -> None:
         await fetch(db, f"PRAGMA {name} = {value}")
         row = first(await fetch(db, f"PRAGMA {name}"))
         if row is None or row[0] != value:
-            raise StoreError(
-                f"SQLite refused {name}={value} (it says {row[0] if row else 'nothing'}): "
-                "is the state directory on a network file system?"
+            refused = (
+                "SQLite refused {setting} (it says {answer}): is the state directory on a network file system?"
             )
+            answer = row[0] if row else Worded("nothing")
+            raise StoreError(Worded(refused, setting=f"{name}={value}", answer=answer))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from goodbot.base.errors import StoreDamagedError, StoreError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import backup, cipher
 
@@ -31,7 +32,8 @@ def key_of(path: Path, keys: Sequence[bytes]) -> bytes | None:
             except cipher.errors():
                 continue
             return key
-    raise StoreDamagedError(f"{path.name} is damaged, or another key encrypted it: bring a backup back")
+    damaged = "{name} is damaged, or another key encrypted it: bring a backup back"
+    raise StoreDamagedError(Worded(damaged, name=path.name))
 
 
 def convert(path: Path, old: bytes | None, new: bytes | None, told: Callable[[float], None]) -> None:
@@ -47,11 +49,12 @@ def convert(path: Path, old: bytes | None, new: bytes | None, told: Callable[[fl
             with contextlib.closing(_opened(path, old)) as db:
                 backup.require_space(path.parent, backup.size(db))
                 if db.execute("PRAGMA journal_mode = delete").fetchone()[0] != "delete":
-                    raise StoreError(f"another program has {path.name} open: end it, and try again")
+                    used = Worded("another program has {name} open: end it, and try again", name=path.name)
+                    raise StoreError(used)
                 os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 expected = _export(db, path, partial, new, told)
             if backup.whole(partial, new).rows != expected:
-                raise StoreError(f"what was written of {path.name} lacks rows: try again")
+                raise StoreError(Worded("what was written of {name} lacks rows: try again", name=path.name))
             backup.sync(partial)
             partial.replace(path)
             backup.sync(path.parent)

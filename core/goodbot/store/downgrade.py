@@ -12,6 +12,7 @@ from pathlib import Path
 import aiosqlite
 
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
 from goodbot.store import backup, cipher, codec, soundness
@@ -128,9 +129,10 @@ async def _alone(home: Path) -> AsyncGenerator[aiosqlite.Connection]:
     """The database as it is, while no other goodbot can have it."""
     path = home / DATABASE
     if not path.is_file():
-        raise UsageError(f"there is no data in {home}")
+        raise UsageError(Worded("there is no data in {home}", home=home))
     if cipher.is_clear(path) is False:
-        raise UsageError("the release before this one reads no encrypted data: type `goodbot decrypt` first")
+        unread = "the release before this one reads no encrypted data: type `goodbot decrypt` first"
+        raise UsageError(Worded(unread))
     lock = HomeLock(home)
     lock.acquire()
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
 
 _LARGEST = 16 * 1024 * 1024
 """Bytes of one value: more is no text that somebody rated."""
@@ -41,9 +42,8 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             there = {row[1] for row in db.execute("PRAGMA table_info(feedback)")}
             # A view may never end.
             if kind is None or not kind[0].upper().startswith("CREATE TABLE") or not there >= _NEEDED:
-                raise UsageError(
-                    f"{path.name} is no database of ReinforceClaw: no table `feedback` as it has it"
-                )
+                other = "{name} is no database of ReinforceClaw: no table `feedback` as it has it"
+                raise UsageError(Worded(other, name=path.name))
             (count,) = db.execute("SELECT count(*) FROM feedback WHERE rating <> 0").fetchone()
             columns = [name for name in _FEEDBACK if name in there]
             rows = db.execute(
@@ -53,4 +53,5 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
                 values = [_text(one) if isinstance(one, bytes) else one for one in row]
                 yield number, count, dict(zip(columns, values, strict=True))
     except sqlite3.Error as error:
-        raise UsageError(f"{path.name} cannot be read as a database of ReinforceClaw: {error}") from error
+        wrong = "{name} cannot be read as a database of ReinforceClaw: {why}"
+        raise UsageError(Worded(wrong, name=path.name, why=str(error))) from error

@@ -34,7 +34,7 @@ async def look(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
             await db.interrupt()  # a query that took too long must not keep its thread
             await db.close()
     except cipher.errors() as error:
-        raise (await soundness.damage(error, path)) or explain(error, "read") from error
+        raise (await soundness.damage(error, path)) or explain(error, reading=True) from error
 
 
 async def schema(db: aiosqlite.Connection) -> tuple[int, int]:

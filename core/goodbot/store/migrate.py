@@ -14,6 +14,7 @@ from pathlib import Path
 import aiosqlite
 
 from goodbot.base.errors import StoreError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import APPLICATION_ID
 from goodbot.store import backup
 from goodbot.store.query import fetch, first
@@ -38,7 +39,7 @@ async def check(db: aiosqlite.Connection) -> None:
     """Refuse what is not ours to open; reads only. Raises StoreError or NewerDataError."""
     application = await _pragma(db, "application_id")
     if application not in (0, APPLICATION_ID) or (application == 0 and await _has_tables(db)):
-        raise StoreError("the file is not a goodbot database: choose another state directory")
+        raise StoreError(Worded("the file is not a goodbot database: choose another state directory"))
     backup.require_schema(await schema(db), len(migrations()))
 
 
@@ -79,7 +80,8 @@ async def step(db: aiosqlite.Connection, sql: str, version: int) -> None:
             f"PRAGMA user_version = {version};"
         )
         if await fetch(db, "PRAGMA foreign_key_check"):
-            raise StoreError(f"schema {version} cannot hold these data: rows point to missing rows")
+            lost = "schema {version} cannot hold these data: rows point to missing rows"
+            raise StoreError(Worded(lost, version=version))
         await db.commit()
     finally:
         if db.in_transaction:

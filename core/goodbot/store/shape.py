@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.errors import StoreError
+from goodbot.base.worded import Worded
 from goodbot.store import cipher
 from goodbot.store.backup import explained
 from goodbot.store.migrate import migrations
@@ -35,7 +36,8 @@ def require_shape(path: Path, schema: int) -> None:
         odd = min(set(found) ^ set(expected), default="") or min(
             name for name in expected if found[name] != expected[name]
         )
-        raise StoreError(f"the database in it was not made by goodbot: look at its {odd[:80]}")
+        strange = "the database in it was not made by goodbot: look at its {odd}"
+        raise StoreError(Worded(strange, odd=odd[:80]))
 
 
 def _shape(db: sqlite3.Connection) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import aiosqlite
 
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
+from goodbot.base.worded import Worded
 from goodbot.config.layout import no_space
 from goodbot.store import cipher
 from goodbot.store.query import fetch, first
@@ -24,7 +25,7 @@ AT_ONCE = 64 * 1024 * 1024
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PART = 1 << 20
 _LITTLE = 1 << 20
-_DAMAGED = "the database file is damaged: bring a backup back (`goodbot restore`)"
+_DAMAGED = Worded("the database file is damaged: bring a backup back (`goodbot restore`)")
 
 
 def unread(path: Path) -> str:
@@ -66,8 +67,10 @@ async def damage(error: Exception, path: Path) -> StoreError | None:
 
 async def _which(said: str, path: Path) -> StoreError:
     if why := await asyncio.to_thread(unread, path):
-        return StoreError(f"the disk fails while the database is read ({why}): see to the disk")
-    return StoreDamagedError(f"{_DAMAGED} ({' '.join(said.split())[:200]})")
+        fails = "the disk fails while the database is read ({why}): see to the disk"
+        return StoreError(Worded(fails, why=why))
+    found = " ".join(said.split())[:200]
+    return StoreDamagedError(Worded("{reason} ({error})", reason=_DAMAGED, error=found))
 
 
 def without_space(error: Exception, path: Path) -> StoreFullError | None:
