@@ -18,7 +18,10 @@ from goodbot.api.texts import catalogue
 from tests.architecture.source import Module, modules
 from tests.architecture.test_texts import PROSE
 
-ROOMS = ("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.api.address", "goodbot.api.registry")
+ROOMS = (
+    *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference.models"),
+    *(f"goodbot.api.{name}" for name in ("address", "registry", "projections", "marks", "plugins")),
+)
 """Where errors are worded."""
 VALUES = (
     *("goodbot.config", "goodbot.api.address"),
@@ -27,10 +30,12 @@ VALUES = (
 """Where a ValueError says what is wrong with a setting."""
 ENGLISH: dict[str, int] = {
     # module: how many errors
+    "goodbot.api.plugins": 3,  # to whoever writes a plugin
     "goodbot.base.outward": 3,  # to the log, of what cannot be delivered
     "goodbot.base.safe_tar": 3,  # of an archive that was altered by hand
     "goodbot.base.sse": 2,  # of a model server that breaks its protocol
     "goodbot.config.vault": 2,  # what is odd in a file that nobody edits
+    "goodbot.inference.models.servers": 2,  # to whoever writes a plugin
 }
 
 

@@ -18,6 +18,7 @@ from goodbot.base.errors import ConfigError, GoodbotError, NewerDataError, Store
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
+from goodbot.inference.models import directory
 from goodbot.store import backup
 from goodbot.store.commit_queue import explain
 
@@ -128,3 +129,10 @@ def test_data_of_a_newer_goodbot_are_told_so() -> None:
     with pytest.raises(NewerDataError) as error:
         backup.require_schema(9, 8)
     assert reworded(error.value, "es") == say("st_newer", "es", found=9, known=8)
+
+
+def test_a_model_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        directory.read_config(tmp_path)
+    assert str(error.value) == f"{tmp_path} is no model directory: it has no config.json"
+    assert reworded(error.value, "pt") == say("mod_no_config", "pt", path=tmp_path)

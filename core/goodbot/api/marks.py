@@ -21,6 +21,7 @@ from goodbot.api.headings import INNER, Heading
 from goodbot.base import endings
 from goodbot.base.errors import ConfigError
 from goodbot.base.thoughts import KNOWN, ThoughtTags, opened_by
+from goodbot.base.worded import Worded
 
 _Value = TypeVar("_Value")
 Pattern = re.Pattern[str]
@@ -224,10 +225,12 @@ def added(model: Path) -> list[dict[str, Any]]:
             found.append({**one, "content": str(one["content"])})
             characters += len(found[-1]["content"])
             if len(found) > MOST_ADDED or characters > _MOST_CHARACTERS:
-                raise ConfigError(
-                    f"{model}/tokenizer.json has more than {MOST_ADDED:,} added tokens, or very long ones: "
-                    "goodbot cannot tell all of them from people's words. Use another model"
+                many = (
+                    "{path} has more than {count} added tokens, or very long ones: goodbot cannot tell all "
+                    "of them from people's words. Use another model"
                 )
+                path = f"{model}/tokenizer.json"
+                raise ConfigError(Worded(many, path=path, count=f"{MOST_ADDED:,}"))
     except _MALFORMED:
         return []
     return found

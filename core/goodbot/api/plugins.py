@@ -128,10 +128,12 @@ class PluginHost:
             if spec.name == JUDGE:
                 raise ConfigError("no connector may be named “judge”: judges are called so among raters")
             if spec.api_version != API_VERSION:
-                raise ConfigError(
-                    f"connector {spec.name!r} is written for plugin API {spec.api_version}, "
-                    f"this goodbot has {API_VERSION}: install a matching version of it"
+                other = (
+                    "connector {name} is written for plugin API {version}, this goodbot has {own}: install a "
+                    "matching version of it"
                 )
+                name = repr(spec.name)
+                raise ConfigError(Worded(other, name=name, version=spec.api_version, own=API_VERSION))
         return specs
 
     def backends(self) -> dict[str, BackendSpec]:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 
 _UNGATED = {
     "bloom",
@@ -80,7 +81,7 @@ class Sizes:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < HUGE:
-                raise ConfigError(f"the model's config.json has no usable {name}")
+                raise ConfigError(Worded("the model's config.json has no usable {name}", name=name))
             return value
         return default
 
@@ -88,7 +89,7 @@ class Sizes:
         """As `get`, but not 0. Raises ConfigError where it is missing."""
         value = self.get(*names, default=default)
         if not value:
-            raise ConfigError(f"the model's config.json has no usable {names[0]}")
+            raise ConfigError(Worded("the model's config.json has no usable {name}", name=names[0]))
         return value
 
     @property
@@ -100,7 +101,8 @@ class Sizes:
     def layers(self) -> int:
         """How many, and no more than can be gone through one by one. Raises ConfigError."""
         if (count := self.need("num_hidden_layers", "n_layer")) > _MOST_LAYERS:
-            raise ConfigError(f"the model's config.json names {count} layers: none has so many")
+            many = "the model's config.json names {count} layers: none has so many"
+            raise ConfigError(Worded(many, count=count))
         return count
 
     @property
@@ -170,7 +172,7 @@ class Sizes:
             return []
         found = cast("list[object]", value) if isinstance(value, list) else None
         if found is None or len(found) > _MOST_LAYERS or not all(isinstance(x, str | int) for x in found):
-            raise ConfigError(f"the model's config.json has no usable {name}")
+            raise ConfigError(Worded("the model's config.json has no usable {name}", name=name))
         return cast("list[str | int]", found)
 
     def width(self, layer: int) -> int:

@@ -46,7 +46,7 @@ def _places(settings: config.Config) -> Device | None:
 
 def _weights(one: LocalModel, machine: Device | None) -> dict[str, Any]:
     """One model on the disk, and whether it can be used here."""
-    wrong, fits, doubt = one.wrong, None, ""
+    wrong, fits, doubt = reworded(one.wrong, here()), None, ""
     if machine and not wrong:
         try:
             found = read_config(one.path)

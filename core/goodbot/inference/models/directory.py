@@ -14,6 +14,7 @@ from typing import Any, cast
 from goodbot.api.model import DEMO_LABEL, ModelSpec, ResolvedModel, identity
 from goodbot.base.cage.places import blobs
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 
 DEMO = "demo"
 """As `[model] path`: the tiny model, labelled, as with `--demo-model`."""
@@ -22,6 +23,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _TEXTS = (".json", ".jinja", ".txt", ".model")
 _LONGEST_TEXT = 256 << 20
 """Bytes. The longest tokenizer.json have some 30 MB."""
+
+_NO_TYPE = "{path}/config.json is no model's: it names no model_type"
 
 
 def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> ResolvedModel:
@@ -35,10 +38,11 @@ def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> Res
         demos = [spec for spec in shipped.values() if spec.demo]
         if (demo or wanted) and demos:
             return ResolvedModel(name=demos[0].name, path=demos[0].path, label=DEMO_LABEL)
-        raise ConfigError(
-            "no model is configured: `goodbot model use auto` proposes one for this machine, "
-            "or try goodbot with --demo-model"
+        none = (
+            "no model is configured: `goodbot model use auto` proposes one for this machine, or try goodbot "
+            "with --demo-model"
         )
+        raise ConfigError(Worded(none))
     path = Path(wanted).expanduser()
     if path.is_dir():
         path = path.resolve()
@@ -47,13 +51,12 @@ def resolve(wanted: str, shipped: Mapping[str, ModelSpec], *, demo: bool) -> Res
         return ResolvedModel(name=identity(path), path=path)
     hub = hub_name(wanted)
     if hub is None:
-        raise ConfigError(f"the model directory {wanted} does not exist")
+        raise ConfigError(Worded("the model directory {path} does not exist", path=wanted))
     repo, commit = hub
     found = cached(repo, commit)
     if found is None:
-        raise ConfigError(
-            f"the model {wanted} is not on this machine: `goodbot model use {repo}` downloads it"
-        )
+        absent = "the model {name} is not on this machine: `goodbot model use {repo}` downloads it"
+        raise ConfigError(Worded(absent, name=wanted, repo=repo))
     check(found)
     refuse_odd_marks(found)
     return ResolvedModel(name=repo, path=found)
@@ -63,11 +66,13 @@ def check(path: Path) -> None:
     """Refuse a directory that is no complete model of safetensors. Raises ConfigError."""
     config = read_config(path)
     if "model_type" not in config:
-        raise ConfigError(f"{path}/config.json is no model's: it names no model_type")
+        raise ConfigError(Worded(_NO_TYPE, path=path))
     if not any(path.glob("*.safetensors")):
-        raise ConfigError(f"{path} holds no *.safetensors; goodbot loads no other format of weights")
+        other = "{path} holds no *.safetensors; goodbot loads no other format of weights"
+        raise ConfigError(Worded(other, path=path))
     if missing := missing_weights(path):
-        raise ConfigError(f"{path} is not complete: {', '.join(missing[:3])} is missing")
+        part = "{path} is not complete: {names} is missing"
+        raise ConfigError(Worded(part, path=path, names=", ".join(missing[:3])))
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -76,11 +81,13 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} is no model directory: it has no config.json") from None
+        none = Worded("{path} is no model directory: it has no config.json", path=path)
+        raise ConfigError(none) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}/config.json cannot be read: {error}") from error
+        wrong = Worded("{path} cannot be read: {why}", path=f"{path}/config.json", why=str(error))
+        raise ConfigError(wrong) from error
     if not isinstance(config, dict):
-        raise ConfigError(f"{path}/config.json is no model's: it names no model_type")
+        raise ConfigError(Worded(_NO_TYPE, path=path))
     return cast("dict[str, Any]", config)
 
 
@@ -102,11 +109,14 @@ def refuse_odd_files(path: Path) -> None:
         except OSError:
             continue
         if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-            raise ConfigError(f"{file} is no plain file: take it out of the model's directory")
+            odd = "{path} is no plain file: take it out of the model's directory"
+            raise ConfigError(Worded(odd, path=file))
         if real is not None and not any(map(real.is_relative_to, own)):
-            raise ConfigError(f"{file} is a link out of the model's directory: put the file itself there")
+            link = "{path} is a link out of the model's directory: put the file itself there"
+            raise ConfigError(Worded(link, path=file))
         if file.suffix in _TEXTS and about.st_size > _LONGEST_TEXT:
-            raise ConfigError(f"{file} has {about.st_size >> 20} MB: no model's file is so long")
+            long = "{path} has {megabytes} MB: no model's file is so long"
+            raise ConfigError(Worded(long, path=file, megabytes=about.st_size >> 20))
 
 
 def refuse_odd_marks(path: Path) -> None:

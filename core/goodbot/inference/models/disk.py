@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import said_by
 from goodbot.inference.models.directory import check, hub_cache
 
 DIRECTORY = "models"
@@ -73,6 +74,6 @@ def _look(reference: str, path: Path) -> Iterator[LocalModel]:
     try:
         check(path)
     except ConfigError as error:
-        yield LocalModel(reference=reference, path=path, bytes=stored(path), wrong=str(error))
+        yield LocalModel(reference=reference, path=path, bytes=stored(path), wrong=said_by(error))
     else:
         yield LocalModel(reference=reference, path=path, bytes=stored(path))

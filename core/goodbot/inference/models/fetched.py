@@ -22,6 +22,7 @@ from typing import Any
 
 from goodbot.base import sealed
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.config.lock import changing, prepare_home
 
 FILE = "fetched.json"
@@ -46,11 +47,11 @@ def entries(home: Path) -> list[Fetched]:
     """All that goodbot has downloaded. Raises ConfigError for a file that is not ours."""
     known = _believed(home)
     if known is None:
-        raise ConfigError(
-            "was not made by this goodbot, so no model that it names is removed: delete those that you"
-            " need no more yourself, and this file",
-            path=home / FILE,
+        other = (
+            "was not made by this goodbot, so no model that it names is removed: delete those that you need "
+            "no more yourself, and this file"
         )
+        raise ConfigError(Worded(other), path=home / FILE)
     return known
 
 
@@ -76,7 +77,7 @@ def _believed(home: Path) -> list[Fetched] | None:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigError(f"cannot be read: {error}", path=path) from error
+        raise ConfigError(Worded("cannot be read: {why}", why=str(error)), path=path) from error
 
 
 def record(home: Path, entry: Fetched) -> None:

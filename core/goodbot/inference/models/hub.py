@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
+from goodbot.base.worded import Worded
 
 _WANTED = re.compile(r"model[\w.-]{0,80}\.safetensors|[\w-]{1,80}\.(?:json|model|jinja)|merges\.txt")
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -86,12 +87,13 @@ def describe(repo: str, commit: str, token: str | None) -> HubModel:
         )
     )
     if not _HASH.fullmatch(str(info.sha)):
-        raise HubError(f"the hub names no commit of {repo}")
+        raise HubError(Worded("the hub names no commit of {repo}", repo=repo))
     if not any(file.name.endswith(".safetensors") for file in files):
-        raise ConfigError(
-            f"{repo} holds no model*.safetensors, and goodbot loads no other format of weights: "
-            "take the model that it was made from"
+        other = (
+            "{repo} holds no model*.safetensors, and goodbot loads no other format of weights: take the "
+            "model that it was made from"
         )
+        raise ConfigError(Worded(other, repo=repo))
     card: Any = info.card_data or {}
     return HubModel(
         repo=repo,
@@ -112,10 +114,12 @@ def config(model: HubModel, token: str | None) -> dict[str, Any]:
             try:
                 found = json.loads(arrived.getvalue())
             except (ValueError, RecursionError) as error:
-                raise ConfigError(f"{model.repo}'s config.json is not JSON") from error
+                wrong = Worded("{repo}'s config.json is not JSON", repo=model.repo)
+                raise ConfigError(wrong) from error
             if isinstance(found, dict):
                 return found  # pyright: ignore[reportUnknownVariableType]
-    raise ConfigError(f"{model.repo} is no model that goodbot can load: it has no config.json")
+    none = "{repo} is no model that goodbot can load: it has no config.json"
+    raise ConfigError(Worded(none, repo=model.repo))
 
 
 def get(model: HubModel, file: HubFile, target: Any, start: int, token: str | None) -> None:
@@ -137,7 +141,8 @@ def _file(repo: str, sibling: Any) -> HubFile:
     digest = str(sibling.lfs.sha256 if sibling.lfs else sibling.blob_id)
     size = sibling.lfs.size if sibling.lfs else sibling.size
     if not _HASH.fullmatch(digest) or not isinstance(size, int) or size < 0:
-        raise HubError(f"the hub names no hash for {sibling.rfilename!r} of {repo}")
+        none = "the hub names no hash for {name} of {repo}"
+        raise HubError(Worded(none, name=repr(sibling.rfilename), repo=repo))
     return HubFile(name=str(sibling.rfilename), size=size, digest=digest)
 
 
@@ -146,7 +151,7 @@ def _library() -> Any:
         library = import_module("huggingface_hub")
         import_module("huggingface_hub.file_download")
     except ImportError:
-        raise MissingExtraError("downloading a model", "torch") from None
+        raise MissingExtraError(Worded("downloading a model"), "torch") from None
     # Progress and errors are ours to tell.
     utils = import_module("huggingface_hub.utils")
     utils.logging.set_verbosity_error()
@@ -165,7 +170,8 @@ def sentences(repo: str) -> Generator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise HubError(f"the download cannot be written: {error.strerror}") from error
+            wrong = Worded("the download cannot be written: {why}", why=error.strerror)
+            raise HubError(wrong) from error
         raise HubError(_sentence(repo, error)) from error
 
 
@@ -173,24 +179,31 @@ def _sentence(repo: str, error: Exception) -> str:
     names = {cls.__name__ for cls in type(error).__mro__}
     status = getattr(getattr(error, "response", None), "status_code", None)
     if "OfflineModeIsEnabled" in names:
-        return f"{repo} is not on this machine, and HF_HUB_OFFLINE forbids to ask the hub for it"
+        text = "{repo} is not on this machine, and HF_HUB_OFFLINE forbids to ask the hub for it"
+        return Worded(text, repo=repo)
     if "GatedRepoError" in names:
-        return (
-            f"{repo} is gated: accept its licence on its page in the hub, make a read token there, and "
-            "store it as HF_TOKEN (in the environment, or in secrets.env in the state directory)"
+        text = (
+            "{repo} is gated: accept its licence on its page in the hub. Make a read token there, and store "
+            "it as HF_TOKEN (in the environment, or in secrets.env in the state directory)"
         )
+        return Worded(text, repo=repo)
     if "RevisionNotFoundError" in names or "RepositoryNotFoundError" in names or status == 404:
-        return (
-            f"the hub has no model {repo}, or it is private: look at the spelling; for a private one "
-            "store a read token as HF_TOKEN"
+        text = (
+            "the hub has no model {repo}, or it is private: look at the spelling; for a private one store a "
+            "read token as HF_TOKEN"
         )
+        return Worded(text, repo=repo)
     if status == 401:
-        return f"the hub refuses the token in HF_TOKEN for {repo}: make a new read token there"
+        text = "the hub refuses the token in HF_TOKEN for {repo}: make a new read token there"
+        return Worded(text, repo=repo)
     if status == 403:
-        return f"the hub does not let this token read {repo}: ask for access on the model's page"
+        text = "the hub does not let this token read {repo}: ask for access on the model's page"
+        return Worded(text, repo=repo)
     if status is not None:
-        return f"the hub answers with error {status} for {repo}: try again later"
-    return (
-        f"the hub cannot be reached for {repo} ({type(error).__name__}): look at the network and try "
-        "again; a download goes on from where it stopped"
+        text = "the hub answers with error {status} for {repo}: try again later"
+        return Worded(text, status=status, repo=repo)
+    text = (
+        "the hub cannot be reached for {repo} ({error}): look at the network and try again; a download goes "
+        "on from where it stopped"
     )
+    return Worded(text, repo=repo, error=type(error).__name__)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.config.secrets import SecretStore
 from goodbot.inference.models import fetched
 from goodbot.inference.models.directory import (
@@ -50,7 +51,8 @@ def obtain(source: str, home: Path, *, progress: Progress | None = None) -> Obta
         return Obtained(name=found.name, reference=str(found.path), path=found.path)
     hub = hub_name(source)
     if hub is None:
-        raise ConfigError(f"{source!r} is neither a directory nor a name in the hub")
+        neither = "{name} is neither a directory nor a name in the hub"
+        raise ConfigError(Worded(neither, name=repr(source)))
     repo, commit = hub
     if (here := complete(repo, commit)) is not None:
         refuse_odd_marks(here)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import FoundServer, ListedModel, Survey
 from goodbot.base.errors import ConfigError, UsageError
+from goodbot.base.worded import Worded
 from goodbot.inference.models import catalogue, servers, serving
 from goodbot.inference.models.directory import hub_name
 from goodbot.inference.servers.plugin import SPECS
@@ -61,11 +62,11 @@ def weights(
         parent = next((m for m in server.models if m.name == model.parent), None)
         found = _weights(parent or ListedModel(name=model.parent))
     if not found:
-        raise ConfigError(
-            f"no weights are known that could be trained for {server.title}'s {model.name}: what it "
-            "serves is a packed copy. Name the model that it was made from: "
-            "`goodbot model use OWNER/NAME`"
+        unknown = (
+            "no weights are known that could be trained for {server}'s {model}: what it serves is a packed "
+            "copy. Name the model that it was made from: `goodbot model use OWNER/NAME`"
         )
+        raise ConfigError(Worded(unknown, server=server.title, model=model.name))
     note = f" ({model.note})" if model.note else ""
     memory = f", beside the {model.bytes / 1e9:.1f} GB of its copy" if model.bytes else ""
     derived = f" What {model.name} adds to {model.parent} does not come along." if model.parent else ""
@@ -105,12 +106,14 @@ def _at(url: str, specs: Collection[ServerSpec]) -> TrainableWeights:
     address = servers.checked(url)
     found = servers.discover([address], specs, named=True)
     if not found:
-        raise ConfigError(f"no model server answers at {address}: start it, and try again")
+        silent = "no model server answers at {place}: start it, and try again"
+        raise ConfigError(Worded(silent, place=address))
     [server] = found
     if len(server.models) == 1:
         return weights(server, server.models[0], specs)
-    names = ", ".join(f"{server.kind}/{model.name}" for model in server.models[:8]) or "nothing"
-    raise UsageError(f"{server.title} offers {names}: say which one to use")
+    names = ", ".join(f"{server.kind}/{model.name}" for model in server.models[:8]) or Worded("nothing")
+    several = "{server} offers {names}: say which one to use"
+    raise UsageError(Worded(several, server=server.title, names=names))
 
 
 def _named(survey: Survey, name: str, specs: Collection[ServerSpec]) -> TrainableWeights:
@@ -123,11 +126,14 @@ def _named(survey: Survey, name: str, specs: Collection[ServerSpec]) -> Trainabl
         return weights(*found, specs)
     if running:
         names = ", ".join(model.name for server in running for model in server.models[:8])
-        raise UsageError(f"{title} does not offer {name!r}; it offers {names or 'nothing'}")
+        other = "{server} does not offer {name}; it offers {names}"
+        names = names or Worded("nothing")
+        raise UsageError(Worded(other, server=title, name=repr(name), names=names))
     if entry := catalogue.find(name):
         note = f"{title} does not run; {entry.name} are the weights of its {name}."
         return TrainableWeights(entry.name, note)
-    raise ConfigError(f"{title} does not answer on its usual port: start it, and try again")
+    silent = "{server} does not answer on its usual port: start it, and try again"
+    raise ConfigError(Worded(silent, server=title))
 
 
 def _offering(found: list[FoundServer], name: str) -> tuple[FoundServer, ListedModel] | None:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
 from goodbot.base.errors import ConfigError, UsageError, boundary
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.plugin import SPECS
 from goodbot.inference.surveys.lm_studio import LmStudioSurvey
 
@@ -115,9 +116,11 @@ def checked(url: str) -> str:
     except ValueError:
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in ("http", "https") or not host:
-        raise UsageError(f"{url!r} is no server's address; write http://127.0.0.1:PORT")
+        none = "{url} is no server's address; write http://127.0.0.1:PORT"
+        raise UsageError(Worded(none, url=repr(url)))
     if not _is_here(host):
-        raise UsageError(f"{host} is another machine; goodbot looks for servers on this one only")
+        elsewhere = "{host} is another machine; goodbot looks for servers on this one only"
+        raise UsageError(Worded(elsewhere, host=host))
     default = 443 if parts.scheme == "https" else 80
     return f"{parts.scheme}://{_bracketed(host)}:{port or default}"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from goodbot.base.errors import BusyError, GoodbotError
+from goodbot.base.worded import Worded
 from goodbot.inference.models.fetched import partial_name
 from goodbot.inference.models.hub import HubError, HubFile, HubModel, get, sentences
 
@@ -58,10 +59,12 @@ def download(model: HubModel, folder: Path, token: str | None, meter: Meter) -> 
         blobs.mkdir(parents=True, exist_ok=True)
         needed = missing(model, folder)
         if (free := shutil.disk_usage(blobs).free) < needed + (1 << 28):
-            raise HubError(
-                f"{model.repo} needs {needed / 1e9:.1f} GB and {blobs} has {free / 1e9:.1f} GB free: "
-                "make room, or point HF_HUB_CACHE to another disk"
+            full = (
+                "{repo} needs {needed} GB and {path} has {free} GB free: make room, or point HF_HUB_CACHE to "
+                "another disk"
             )
+            needs, has = f"{needed / 1e9:.1f}", f"{free / 1e9:.1f}"
+            raise HubError(Worded(full, repo=model.repo, path=blobs, needed=needs, free=has))
         for file in model.files:
             _fetch(model, file, blobs, token, meter)
         snapshot.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,8 @@ def download(model: HubModel, folder: Path, token: str | None, meter: Meter) -> 
             reference.write_text(model.commit, encoding="ascii")
     except OSError as error:
         where = error.filename or blobs
-        raise HubError(f"the download cannot be written: {where}: {error.strerror}") from error
+        why = Worded("{path}: {why}", path=where, why=error.strerror)
+        raise HubError(Worded("the download cannot be written: {why}", why=why)) from error
     return snapshot
 
 
@@ -88,7 +92,8 @@ def _fetch(model: HubModel, file: HubFile, blobs: Path, token: str | None, meter
             try:
                 fcntl.flock(target, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise BusyError(f"another goodbot is downloading {model.repo}") from None
+                busy = Worded("another goodbot is downloading {repo}", repo=model.repo)
+                raise BusyError(busy) from None
             start = target.tell()
             if start > file.size:
                 target.truncate(0)
@@ -105,10 +110,11 @@ def _fetch(model: HubModel, file: HubFile, blobs: Path, token: str | None, meter
             partial.unlink()
             meter.lost(file.size)
         if attempt == 2:
-            raise DamagedError(
-                f"{file.name} of {model.repo} arrived damaged, twice: its hash is not the one that "
-                "the hub names. Nothing was kept of it; try again later, or from another network"
+            damaged = (
+                "{name} of {repo} arrived damaged, twice: its hash is not the one that the hub names. "
+                "Nothing was kept of it; try again later, or from another network"
             )
+            raise DamagedError(Worded(damaged, name=file.name, repo=model.repo))
 
 
 class _Counting:
