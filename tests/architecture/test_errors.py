@@ -21,10 +21,13 @@ from tests.architecture.test_texts import PROSE
 ROOMS = (
     *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference.models"),
     *(f"goodbot.api.{name}" for name in ("address", "registry", "projections", "marks", "plugins")),
+    *(f"goodbot_connectors.codex.{name}" for name in ("hooks_file", "trust")),
+    *("goodbot_connectors.claude_code.settings_file", "goodbot_connectors.openclaw.program"),
+    "goodbot_connectors.kit.settings_file",
 )
 """Where errors are worded."""
 VALUES = (
-    *("goodbot.config", "goodbot.api.address"),
+    *("goodbot.config", "goodbot.api.address", "goodbot_connectors.claude_code.settings_file"),
     *(f"goodbot.base.{name}" for name in ("checks", "sampling", "addresses")),
 )
 """Where a ValueError says what is wrong with a setting."""

@@ -38,7 +38,7 @@ def settings(directory: Path, wanted: Mapping[str, settings_file.Handler]) -> li
     except FileNotFoundError:
         found = {}
     except (OSError, ValueError) as error:
-        return [_fail(phrase("cc_odd", path=str(path), why=str(error)), phrase("cc_odd_fix"))]
+        return [_fail(phrase("cc_odd", path=str(path), why=error), phrase("cc_odd_fix"))]
     missing = [event for event in wanted if event not in found]
     checks: list[Check] = []
     if missing:

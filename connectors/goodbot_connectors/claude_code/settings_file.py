@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from goodbot.base.worded import Worded
 from goodbot_connectors.claude_code.payloads import COMMAND, EXPANDED, STOPPED, SUBMITTED
 
 EVENTS = (SUBMITTED, STOPPED, EXPANDED)
@@ -95,22 +96,22 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         settings: object = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON: {error}") from error
+        raise ValueError(Worded("it is no JSON: {why}", why=str(error))) from error
     if not isinstance(settings, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError(Worded("it is no JSON object"))
     return cast("dict[str, Any]", settings)
 
 
 def _hooks(settings: dict[str, Any]) -> dict[str, Any]:
     hooks: object = settings.get("hooks", {})
     if not isinstance(hooks, dict):
-        raise ValueError("its `hooks` is no object")
+        raise ValueError(Worded("its `hooks` is no object"))
     return cast("dict[str, Any]", hooks)
 
 
 def _list(value: object, name: str) -> Sequence[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"its `{name}` is no list")
+        raise ValueError(Worded("its `{name}` is no list", name=name))
     return cast("list[Any]", value)
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import tomlkit
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.worded import Worded
 
 from goodbot_connectors.kit.fields import sub
 
@@ -34,13 +35,15 @@ def in_json(text: str, command: str) -> str:
     data = _loaded(text)
     hooks = data.setdefault("hooks", {})
     if not isinstance(hooks, dict):
-        raise FatalConnectorError("hooks.json: `hooks` must be an object; correct it, then try again")
+        wrong = Worded("hooks.json: `hooks` must be an object; correct it, then try again")
+        raise FatalConnectorError(wrong)
     events = cast("dict[str, Any]", hooks)
     changed = False
     for event in EVENTS:
         groups = events.setdefault(event, [])
         if not isinstance(groups, list):
-            raise FatalConnectorError(f"hooks.json: {event} must be a list; correct it, then try again")
+            wrong = "hooks.json: {event} must be a list; correct it, then try again"
+            raise FatalConnectorError(Worded(wrong, event=event))
         known = cast("list[Any]", groups)
         if not any(_ours(one, command) for group in known for one in _handlers(group)):
             known.append({"hooks": [_handler(command)]})
@@ -73,10 +76,11 @@ def in_toml(text: str, command: str) -> str:
     try:
         tomllib.loads(changed)
     except tomllib.TOMLDecodeError as error:
-        raise FatalConnectorError(
-            "config.toml: its hooks are written as one value, to which none can be added; make tables "
+        wrong = (
+            "config.toml: its hooks are written as one value, to which none can be added. Make tables "
             "([[hooks.Stop]]) of them, or move them to hooks.json, then try again"
-        ) from error
+        )
+        raise FatalConnectorError(Worded(wrong)) from error
     return changed
 
 
@@ -157,7 +161,7 @@ def _list(value: Any) -> list[Any]:
 def _loaded(text: str) -> dict[str, Any]:
     data: Any = json.loads(text) if text.strip() else {}
     if not isinstance(data, dict):
-        raise FatalConnectorError("hooks.json must be one object; correct it, then try again")
+        raise FatalConnectorError(Worded("hooks.json must be one object; correct it, then try again"))
     return cast("dict[str, Any]", data)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
-from goodbot.api.texts import commas, say
+from goodbot.api.texts import commas, reworded, say
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import FatalConnectorError
 
@@ -121,7 +121,7 @@ class CodexSetup(ConnectorSetup):
         try:
             asked = await trust.ask(program, home, command)
         except FatalConnectorError as error:
-            return [_check(CheckState.WARN, str(error), phrase("cx_press"))]
+            return [_check(CheckState.WARN, reworded(error, here()), phrase("cx_press"))]
         found = [_tell(asked)]
         if asked.warnings:
             text = phrase("cx_says", said="; ".join(asked.warnings)[:300])

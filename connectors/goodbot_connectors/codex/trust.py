@@ -20,6 +20,7 @@ from typing import Any
 
 from goodbot.base import spawn
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.worded import Worded
 
 from goodbot_connectors.kit.fields import Json, as_json, items, string, strings, sub
 
@@ -77,18 +78,19 @@ async def ask(program: str, codex_home: Path, command: str, seconds: float = SEC
             limit=_LONGEST_LINE,
         )
     except OSError as error:
-        raise FatalConnectorError(f"{program} cannot be started ({error.strerror})") from error
+        wrong = Worded("{program} cannot be started ({why})", program=program, why=error.strerror)
+        raise FatalConnectorError(wrong) from error
     try:
         async with asyncio.timeout(seconds):
             await _call(process, _INITIALIZE, "initialize", _US)
             await _write(process, {"method": "initialized"})
             listed = await _call(process, _LIST, "hooks/list", {"cwds": [str(codex_home)]})
     except TimeoutError:
-        raise FatalConnectorError(
-            f"{program} did not say within {seconds:g} s what it does with hooks"
-        ) from None
+        slow = "{program} did not say within {seconds} s what it does with hooks"
+        raise FatalConnectorError(Worded(slow, program=program, seconds=f"{seconds:g}")) from None
     except (OSError, ValueError) as error:
-        raise FatalConnectorError(f"{program} did not say what it does with hooks") from error
+        silent = Worded("{program} did not say what it does with hooks", program=program)
+        raise FatalConnectorError(silent) from error
     finally:
         await _end(process)
     return read(listed, command)

@@ -15,7 +15,9 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 
+from goodbot.api.texts.terminal import phrase
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.worded import Worded, said_by
 
 from goodbot_connectors.kit.before import Before, Record, digest, private
 
@@ -64,11 +66,9 @@ class SettingsFile:
             if text.strip() and self._check:
                 self._check(text)
         except (ValueError, RecursionError) as error:
-            wrong = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-            raise FatalConnectorError(
-                f"{self.path} cannot be understood ({wrong}); it was left as it is."
-                " Correct it, then try again."
-            ) from error
+            wrong = Worded("it is not UTF-8") if isinstance(error, UnicodeDecodeError) else said_by(error)
+            odd = "{path} cannot be understood ({why}); it was left as it is. Correct it, then try again."
+            raise FatalConnectorError(Worded(odd, path=self.path, why=wrong)) from error
         return text
 
     def write(self, text: str) -> None:
@@ -79,7 +79,7 @@ class SettingsFile:
         """
         before = self._bytes()
         if self._seen is not None and before != self._seen:
-            raise FatalConnectorError(f"{self.path} was changed just now: try again.")
+            raise FatalConnectorError(Worded("{path} was changed just now: try again.", path=self.path))
         data = (self._bom + text).encode()
         if data == before:
             return
@@ -101,7 +101,7 @@ class SettingsFile:
         except OSError as error:
             if old is None:
                 self._forget()
-            raise self._trouble("cannot be written", error) from error
+            raise self._trouble("{path} cannot be written: {why}", error) from error
         self._seen = data
 
     @contextlib.contextmanager
@@ -131,7 +131,7 @@ class SettingsFile:
                 else:
                     self._before.keep(replace(record, wrote=digest(after or b""), alone=alone), None)
         except OSError as error:
-            raise self._trouble("cannot be kept", error) from error
+            raise self._trouble("{path} cannot be kept: {why}", error) from error
         self._seen = None
 
     def restore(self, without_ours: Callable[[str], str]) -> str:
@@ -143,7 +143,7 @@ class SettingsFile:
         record, now = self._before.record(), self._bytes()
         if now is None:
             self._leave(record)
-            return f"{self.path} is not there any more"
+            return phrase("sf_gone", path=self.path)
         try:
             before = self._before.bytes(record) if record else None
             if record and (now == before or (record.alone and digest(now) == record.wrote)):
@@ -152,34 +152,35 @@ class SettingsFile:
                 elif now != before:
                     self._replace(before)
                 self._leave(record)
-                return f"{self.path} is as it was before"
+                return phrase("sf_before", path=self.path)
             text = self.read()
             left = without_ours(text)
             if left == text:
                 self._leave(record)
-                return f"{self.path} has nothing of goodbot in it"
+                return phrase("sf_nothing", path=self.path)
             if not left.strip() and record and not record.existed:
                 self._remove()
             else:
                 self._replace((self._bom + left).encode())
         except OSError as error:
-            raise self._trouble("cannot be written", error) from error
+            raise self._trouble("{path} cannot be written: {why}", error) from error
         self._leave(record)
-        return f"{self.path}: goodbot's part is gone, what else has changed in it stays"
+        return phrase("sf_ours_gone", path=self.path)
 
     def _bytes(self) -> bytes | None:
         """What is in it; None when there is none."""
         try:
             with open(self.path, "rb", opener=_without_waiting) as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise FatalConnectorError(f"{self.path} is no file: look at what it is.")
+                    odd = Worded("{path} is no file: look at what it is.", path=self.path)
+                    raise FatalConnectorError(odd)
                 data = file.read(_LARGEST + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._trouble("cannot be read", error) from error
+            raise self._trouble("{path} cannot be read: {why}", error) from error
         if len(data) > _LARGEST:
-            raise FatalConnectorError(f"{self.path} is too long for a file of settings.")
+            raise FatalConnectorError(Worded("{path} is too long for a file of settings.", path=self.path))
         return data
 
     def _replace(self, data: bytes) -> None:
@@ -230,12 +231,14 @@ class SettingsFile:
 
     def _trouble(self, what: str, error: OSError) -> FatalConnectorError:
         target = os.path.realpath(self.path)
-        of = "" if target == os.path.abspath(self.path) else f" (a link to {target})"
-        why = error.strerror or str(error)
-        return FatalConnectorError(
-            f"{self.path}{of} {what}: {why}. Where another program manages it, it has to"
-            " be changed there; nothing was changed."
+        path = str(self.path)
+        if target != os.path.abspath(self.path):
+            path = Worded("{path} (a link to {target})", path=path, target=target)
+        wrong = Worded(what, path=path, why=error.strerror or str(error))
+        managed = (
+            "{wrong}. Where another program manages it, it has to be changed there; nothing was changed."
         )
+        return FatalConnectorError(Worded(managed, wrong=wrong))
 
 
 def _sum(before: bytes | None) -> str:

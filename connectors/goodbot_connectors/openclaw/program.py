@@ -10,6 +10,7 @@ from pathlib import Path
 
 from goodbot.base import heard, spawn
 from goodbot.base.errors import FatalConnectorError
+from goodbot.base.worded import Worded
 
 from goodbot_connectors.openclaw.config import OpenClawSettings
 
@@ -45,10 +46,12 @@ class Program:
     async def run(self, *words: str, given: str = "") -> str:
         """What `openclaw WORDS` has said; `given` is its input. Raises FatalConnectorError."""
         if not self.path:
-            raise FatalConnectorError(
-                "there is no `openclaw` program on PATH: install OpenClaw, or name its program in"
-                " [connectors.openclaw] program"
+            none = (
+                "there is no `openclaw` program on PATH: install OpenClaw, or name its program in "
+                "[connectors.openclaw] program"
             )
+            raise FatalConnectorError(Worded(none))
+        command = " ".join(("openclaw", *words[:2]))
         environ = self._environ | {"NO_COLOR": "1"}
         if self._settings.state_dir:
             environ["OPENCLAW_STATE_DIR"] = str(Path(self._settings.state_dir).expanduser())
@@ -66,17 +69,14 @@ class Program:
         except BaseException as error:
             await heard.end(process)
             if isinstance(error, heard.SaidTooMuchError):
-                raise FatalConnectorError(
-                    f"`openclaw {' '.join(words[:2])}` said more than {MOST >> 20} MB and was ended"
-                ) from error
+                much = "`{command}` said more than {megabytes} MB and was ended"
+                raise FatalConnectorError(Worded(much, command=command, megabytes=MOST >> 20)) from error
             if isinstance(error, TimeoutError):
-                raise FatalConnectorError(
-                    f"`openclaw {' '.join(words[:2])}` did not end within {SECONDS:g} s: try again"
-                ) from error
+                slow = "`{command}` did not end within {seconds} s: try again"
+                raise FatalConnectorError(Worded(slow, command=command, seconds=f"{SECONDS:g}")) from error
             raise
         text = said.decode(errors="replace").strip()
         if process.returncode:
-            raise FatalConnectorError(
-                f"`openclaw {' '.join(words[:2])}` has failed: {text[-_TOLD:] or 'without a word'}"
-            )
+            why = text[-_TOLD:] or Worded("without a word")
+            raise FatalConnectorError(Worded("`{command}` has failed: {why}", command=command, why=why))
         return text

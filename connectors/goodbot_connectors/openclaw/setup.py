@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
-from goodbot.api.texts import pauses, say
+from goodbot.api.texts import pauses, reworded, say
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import FatalConnectorError, GoodbotError
@@ -142,7 +142,7 @@ class OpenClawSetup(ConnectorSetup):
             await program.run("config", "unset", f"plugins.entries.{ID}")
             lines.append(phrase("oc_uninstalled", name=ID))
         except FatalConnectorError as error:
-            lines.append(str(error))
+            lines.append(reworded(error, here()))
             return False
         return True
 

@@ -8,8 +8,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from goodbot.api.texts import reworded, say
 from goodbot.base.errors import FatalConnectorError
 from goodbot_connectors.codex import config_file, hooks_file
+from goodbot_connectors.kit.settings_file import SettingsFile
 
 OURS = "/people/me/.goodbot/connectors/codex/hook"
 NOTIFY = "/people/me/.goodbot/connectors/codex/notify"
@@ -130,3 +132,15 @@ def test_what_codex_has_noted_of_our_hooks_goes_with_them(tmp_path: Path) -> Non
     left = config_file.without_trust(mixed, file, places)
     assert left == f"{before}\n[hooks.state]\n{trusted('stop:0:0')}\n[t]\na = 1\n"
     assert config_file.without_trust(mixed, tmp_path / "other", places) == mixed
+
+
+def test_what_is_wrong_in_it_is_told_in_the_readers_language(tmp_path: Path) -> None:
+    path = tmp_path / "hooks.json"
+    with pytest.raises(FatalConnectorError) as error:
+        hooks_file.in_json("[]", "x")
+    assert reworded(error.value, "de") == say("cx_json_object", "de")
+    path.write_bytes(b"\xff")
+    with pytest.raises(FatalConnectorError) as error:
+        SettingsFile(path, tmp_path / "home", "codex").read()
+    assert reworded(error.value, "es") == say("sf_odd", "es", path=path, why=say("sf_utf8", "es"))
+    assert str(error.value).endswith("(it is not UTF-8); it was left as it is. Correct it, then try again.")
