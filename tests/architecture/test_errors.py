@@ -19,7 +19,7 @@ from tests.architecture.source import Module, modules
 from tests.architecture.test_texts import PROSE
 
 ROOMS = (
-    *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference.models"),
+    *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference.models", "goodbot.api.adapters"),
     *(f"goodbot.api.{name}" for name in ("address", "registry", "projections", "marks", "plugins")),
     *(f"goodbot_connectors.codex.{name}" for name in ("hooks_file", "trust")),
     *("goodbot_connectors.claude_code.settings_file", "goodbot_connectors.openclaw.program"),
@@ -33,6 +33,7 @@ VALUES = (
 """Where a ValueError says what is wrong with a setting."""
 ENGLISH: dict[str, int] = {
     # module: how many errors
+    "goodbot.api.adapters.weights": 21,  # of somebody's altered file: a child says them, as a text
     "goodbot.api.plugins": 3,  # to whoever writes a plugin
     "goodbot.base.outward": 3,  # to the log, of what cannot be delivered
     "goodbot.base.safe_tar": 3,  # of an archive that was altered by hand

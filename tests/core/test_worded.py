@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from goodbot import config
+from goodbot.api.adapters import manifest
 from goodbot.api.texts import LANGUAGES, reworded, say
 from goodbot.base.checks import Range
-from goodbot.base.errors import ConfigError, GoodbotError, NewerDataError, StoreError, UsageError
+from goodbot.base.errors import AdapterError, ConfigError, GoodbotError, NewerDataError, StoreError, UsageError
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
@@ -136,3 +137,9 @@ def test_a_model_that_is_not_there_is_told_so(tmp_path: Path) -> None:
         directory.read_config(tmp_path)
     assert str(error.value) == f"{tmp_path} is no model directory: it has no config.json"
     assert reworded(error.value, "pt") == say("mod_no_config", "pt", path=tmp_path)
+
+
+def test_an_adapter_of_another_file_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError) as error:
+        manifest.inspect(tmp_path, "../x")
+    assert reworded(error.value, "zh") == say("ad_no_name", "zh", name="'../x'")

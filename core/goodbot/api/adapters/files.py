@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 from goodbot.base import encrypted
 from goodbot.base.errors import AdapterError, GoodbotError
+from goodbot.base.worded import Worded
 
 MAX_WEIGHTS = 16 << 30
 """Bytes. A LoRA adapter of rank 64 on a model of 70 billion weights has 3 GB."""
@@ -37,8 +38,10 @@ def folder(path: Path) -> Generator[int]:
         descriptor = os.open(path, _OPEN | os.O_DIRECTORY)
     except OSError as error:
         if path.is_symlink():
-            raise AdapterError(f"{path.name} is a link: it was not made by goodbot") from error
-        raise AdapterError(f"{path.name} is missing, or no directory ({error.strerror})") from error
+            link = Worded("{name} is a link: it was not made by goodbot", name=path.name)
+            raise AdapterError(link) from error
+        none = "{name} is missing, or no directory ({why})"
+        raise AdapterError(Worded(none, name=path.name, why=error.strerror)) from error
     try:
         yield descriptor
     finally:
@@ -82,7 +85,8 @@ def read(path: Path, *, limit: int = MAX_TEXT, within: int | None = None) -> byt
     with sized(path, limit=limit, within=within) as (file, size):
         content = file.read(size + 1)  # no more: so many bytes are reserved for it
     if len(content) > size:
-        raise AdapterError(f"{path.parent.name}/{path.name} grows while it is read")
+        where = f"{path.parent.name}/{path.name}"
+        raise AdapterError(Worded("{name} grows while it is read", name=where))
     return content
 
 
@@ -103,11 +107,12 @@ def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tup
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
-        raise AdapterError(f"{where} is no plain file")
+        raise AdapterError(Worded("{name} is no plain file", name=where))
     with os.fdopen(descriptor, "rb") as file:
         size = encrypted.size_in(found.st_size) if locked else found.st_size
         if size > limit:
-            raise AdapterError(f"{where} has {size} bytes, over the limit of {limit}")
+            large = "{name} has {size} bytes, over the limit of {limit}"
+            raise AdapterError(Worded(large, name=where, size=size, limit=limit))
         if not locked:
             yield file, size
             return
@@ -119,7 +124,8 @@ def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tup
         except AdapterError:
             raise
         except GoodbotError as error:
-            raise AdapterError(f"{where} cannot be decrypted: {error}") from error
+            wrong = Worded("{name} cannot be decrypted: {why}", name=where, why=error)
+            raise AdapterError(wrong) from error
 
 
 def _opened(path: Path, where: str, within: int | None) -> tuple[int, bool]:
@@ -132,8 +138,9 @@ def _opened(path: Path, where: str, within: int | None) -> tuple[int, bool]:
             return os.open(sealed if within is None else sealed.name, _OPEN, dir_fd=within), True
     except OSError as error:
         if _is_link(path) or _is_link(sealed):
-            raise AdapterError(f"{where} is no plain file, but a link") from error
-        raise AdapterError(f"{where} is missing ({error.strerror})") from error
+            raise AdapterError(Worded("{name} is no plain file, but a link", name=where)) from error
+        gone = Worded("{name} is missing ({why})", name=where, why=error.strerror)
+        raise AdapterError(gone) from error
 
 
 def _is_link(path: Path) -> bool:

@@ -25,6 +25,7 @@ from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, read, sha2
 from goodbot.api.adapters.weights import MALFORMED, MOST, check_weights, header, pairs
 from goodbot.base import encrypted, trees
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
@@ -37,6 +38,17 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _PART = 1 << 20
 _HASH = 16
 """Hexadecimal digits of the manifest's hash in a directory's name."""
+_OTHER_MANIFEST = "the manifest of {name} is not the one that was written"
+_OTHER_FILE = "{name} is not the file that was trained"
+_OTHER_TOKENIZER = (
+    "the tokenizer of {model} has changed since {name} was trained, and it would read other prompts than it "
+    "learnt from. Put the old tokenizer back into the model's directory, then `goodbot rollback {version}`"
+)
+_OTHER_TEMPLATE = (
+    "the chat template of {model} has changed since {name} was trained, and it would read other prompts than "
+    "it learnt from. Put the old chat template back into the model's directory, then `goodbot rollback "
+    "{version}`"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,7 +103,8 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
     """
     names = sorted(entry.name for entry in staging.iterdir())
     if not {CONFIG, WEIGHTS} <= set(names) <= {CONFIG, WEIGHTS, FINGERPRINT}:
-        raise AdapterError(f"the trainer left {', '.join(names) or 'nothing'} instead of an adapter")
+        left = ", ".join(names) or Worded("nothing")
+        raise AdapterError(Worded("the trainer left {names} instead of an adapter", names=left))
     shapes = check_weights(staging / WEIGHTS)
     pairs(shapes, _object(read(staging / CONFIG), f"{staging.name}/{CONFIG}"))
     hashes = {name: sha256(staging / name) for name in names}
@@ -150,7 +163,8 @@ def verify(root: Path, directory: str, expected_sha256: str, base: Base | None =
     """
     manifest = inspect(root, directory)
     if manifest.files[WEIGHTS] != expected_sha256:
-        raise AdapterError(f"{directory} is not the adapter that the database knows")
+        other = Worded("{name} is not the adapter that the database knows", name=directory)
+        raise AdapterError(other)
     if base is not None and (change := changed(manifest, base)):
         raise AdapterError(change)
     return root / directory
@@ -159,13 +173,14 @@ def verify(root: Path, directory: str, expected_sha256: str, base: Base | None =
 def inspect(root: Path, directory: str) -> AdapterManifest:
     """The manifest of a directory, all of whose files are what it says. Raises AdapterError."""
     if not _NAME.fullmatch(directory):
-        raise AdapterError(f"{directory[:80]!r} is no name of an adapter directory")
+        odd = Worded("{name} is no name of an adapter directory", name=repr(directory[:80]))
+        raise AdapterError(odd)
     path = root / directory
     try:
         with folder(path) as here:
             text = read(path / MANIFEST, within=here)
             if hashlib.sha256(text).hexdigest()[:_HASH] != directory.rpartition("-")[2]:
-                raise AdapterError(f"the manifest of {directory} is not the one that was written")
+                raise AdapterError(Worded(_OTHER_MANIFEST, name=directory))
             manifest = parse(text, directory)
             for name, digest in _named(manifest):
                 limit = MAX_WEIGHTS if name == WEIGHTS else MAX_TEXT
@@ -175,11 +190,12 @@ def inspect(root: Path, directory: str) -> AdapterManifest:
                     while part := file.read(_PART):
                         hashed.update(part)
                     if hashed.hexdigest() != digest:
-                        raise AdapterError(f"{directory}/{name} is not the file that was trained")
+                        raise AdapterError(Worded(_OTHER_FILE, name=f"{directory}/{name}"))
                     if name == WEIGHTS:
                         header(io.BytesIO(begin), name, size)
     except MALFORMED as error:
-        raise AdapterError(f"the adapter {directory} cannot be read ({error})") from error
+        wrong = Worded("the adapter {name} cannot be read ({why})", name=directory, why=str(error))
+        raise AdapterError(wrong) from error
     return manifest
 
 
@@ -196,11 +212,11 @@ def contents(path: Path) -> tuple[bytes, bytes]:
             return config, weights
         text = read(path / MANIFEST, within=here)
     if hashlib.sha256(text).hexdigest()[:_HASH] != path.name.rpartition("-")[2]:
-        raise AdapterError(f"the manifest of {path.name} is not the one that was written")
+        raise AdapterError(Worded(_OTHER_MANIFEST, name=path.name))
     files = parse(text, path.name).files
     for name, content in ((CONFIG, config), (WEIGHTS, weights)):
         if hashlib.sha256(content).hexdigest() != files[name]:
-            raise AdapterError(f"{path.name}/{name} is not the file that was trained")
+            raise AdapterError(Worded(_OTHER_FILE, name=f"{path.name}/{name}"))
     return config, weights
 
 
@@ -209,12 +225,12 @@ def parse(text: bytes, directory: str) -> AdapterManifest:
     found = _object(text, f"{directory}/{MANIFEST}")
     try:
         if (format_ := int(found.get("format", 1))) > FORMAT:
-            raise AdapterError(
-                f"{directory} was made by a newer goodbot (format {format_}): `goodbot upgrade --check`"
-            )
+            newer = "{name} was made by a newer goodbot (format {format}): `goodbot upgrade --check`"
+            raise AdapterError(Worded(newer, name=directory, format=format_))
         files = {str(name): str(digest) for name, digest in found["files"].items()}
         if set(files) != {CONFIG, WEIGHTS}:
-            raise AdapterError(f"{directory} has a manifest that names other files")
+            others = Worded("{name} has a manifest that names other files", name=directory)
+            raise AdapterError(others)
         run = found["run"]
         return AdapterManifest(
             version=int(found["version"]),
@@ -232,7 +248,8 @@ def parse(text: bytes, directory: str) -> AdapterManifest:
             format=format_,
         )
     except MALFORMED as error:
-        raise AdapterError(f"the manifest of {directory} cannot be read ({error})") from error
+        wrong = Worded("the manifest of {name} cannot be read ({why})", name=directory, why=str(error))
+        raise AdapterError(wrong) from error
 
 
 def changed(manifest: AdapterManifest, base: Base) -> str:
@@ -241,25 +258,18 @@ def changed(manifest: AdapterManifest, base: Base) -> str:
     if not manifest.revision:
         return ""
     if manifest.revision != base.revision:
-        back = (
-            "put the weights that it was trained on back"
-            if ":" in manifest.revision
-            else f"`goodbot model use {manifest.model}@{manifest.revision}` brings that back"
-        )
-        return (
-            f"{name} was trained on other weights of {manifest.model} ({_short(manifest.revision)}) than "
-            f"lie here now ({_short(base.revision)}): {back}"
-        )
-    for what, before, now in (
-        ("tokenizer", manifest.tokenizer, base.tokenizer),
-        ("chat template", manifest.chat_template, base.chat_template),
-    ):
-        if before != now:
-            return (
-                f"the {what} of {manifest.model} has changed since {name} was trained, and it would read "
-                f"other prompts than it learnt from: put the old {what} back into the model's directory, "
-                f"then `goodbot rollback {manifest.version}`"
-            )
+        back = Worded("put the weights that it was trained on back")
+        if ":" not in manifest.revision:
+            source = f"{manifest.model}@{manifest.revision}"
+            back = Worded("`goodbot model use {name}` brings that back", name=source)
+        other = "{name} was trained on other weights of {model} ({then}) than lie here now ({now}): {back}"
+        then, now = _short(manifest.revision), _short(base.revision)
+        return Worded(other, name=name, model=manifest.model, then=then, now=now, back=back)
+    facts = {"model": manifest.model, "name": name, "version": manifest.version}
+    if manifest.tokenizer != base.tokenizer:
+        return Worded(_OTHER_TOKENIZER, **facts)
+    if manifest.chat_template != base.chat_template:
+        return Worded(_OTHER_TEMPLATE, **facts)
     return ""
 
 
@@ -272,9 +282,10 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AdapterError(f"{where} cannot be read ({error})") from error
+        wrong = Worded("{name} cannot be read ({why})", name=where, why=str(error))
+        raise AdapterError(wrong) from error
     if not isinstance(found, dict):
-        raise AdapterError(f"{where} is no JSON object")
+        raise AdapterError(Worded("{name} is no JSON object", name=where))
     return cast("dict[str, Any]", found)
 
 
