@@ -173,8 +173,7 @@ def verify(root: Path, directory: str, expected_sha256: str, base: Base | None =
 def inspect(root: Path, directory: str) -> AdapterManifest:
     """The manifest of a directory, all of whose files are what it says. Raises AdapterError."""
     if not _NAME.fullmatch(directory):
-        odd = Worded("{name} is no name of an adapter directory", name=repr(directory[:80]))
-        raise AdapterError(odd)
+        raise AdapterError(Worded("{name} is no name of an adapter directory", name=repr(directory[:80])))
     path = root / directory
     try:
         with folder(path) as here:
@@ -229,8 +228,7 @@ def parse(text: bytes, directory: str) -> AdapterManifest:
             raise AdapterError(Worded(newer, name=directory, format=format_))
         files = {str(name): str(digest) for name, digest in found["files"].items()}
         if set(files) != {CONFIG, WEIGHTS}:
-            others = Worded("{name} has a manifest that names other files", name=directory)
-            raise AdapterError(others)
+            raise AdapterError(Worded("{name} has a manifest that names other files", name=directory))
         run = found["run"]
         return AdapterManifest(
             version=int(found["version"]),
