@@ -11,6 +11,7 @@ from goodbot.api.events import ChannelKind, ChannelRef
 from goodbot.api.texts import pauses, say
 from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.store import channels
 
@@ -73,7 +74,8 @@ async def _disable(call: Call, channel: ChannelRef) -> Result:
     s = call.services
     if s.authorization.configured(channel):
         where = s.config.where(f"connectors.{channel.connector}")
-        raise where.error("channels", f"the config switches {channel.id} on: take it out here")
+        on = Worded("the config switches {channel} on: take it out here", channel=channel.id)
+        raise where.error("channels", on)
     done = await s.store.write(lambda db: channels.disable(db, channel, s.clock.now()))
     return Result(text=say("channel_disabled" if done else "channel_off_already", call.user.language))
 

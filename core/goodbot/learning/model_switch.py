@@ -21,6 +21,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.api.sentences import because
 from goodbot.api.server import BASE
 from goodbot.base.errors import TrainingError, UsageError
+from goodbot.base.worded import Worded
 from goodbot.config.file import ConfigFile
 from goodbot.inference import models
 from goodbot.inference.servers.health import probe
@@ -90,7 +91,7 @@ class ModelSwitch:
         Raises GoodbotError with a sentence; then, and with `done` False, nothing has changed.
         """
         if self._restart.is_set() or (self._task is not None and not self._task.done()):
-            raise UsageError("a switch to another model is already under way")
+            raise UsageError(Worded("a switch to another model is already under way"))
         self._task = asyncio.create_task(self._to(reference, bare), name="model switch")
         try:
             await asyncio.wait([self._task])
@@ -98,7 +99,7 @@ class ModelSwitch:
             await self.stop()
             raise
         if self._task.cancelled():
-            raise TrainingError("the switch was stopped: nothing has changed")
+            raise TrainingError(Worded("the switch was stopped: nothing has changed"))
         return self._task.result()
 
     async def stop(self) -> bool:
@@ -135,11 +136,10 @@ class ModelSwitch:
 
     def _require_another(self, new: ResolvedModel) -> None:
         if new.path == self._core.model.path:
-            raise UsageError(f"{new.name} is the model that answers already")
+            raise UsageError(Worded("{name} is the model that answers already", name=new.name))
         if new.name == self._core.model.name:  # their adapters and ratings could not be told apart
-            raise UsageError(
-                f"both models are named {new.name}: rename the directory {new.path} and try again"
-            )
+            same = "both models are named {name}: rename the directory {path} and try again"
+            raise UsageError(Worded(same, name=new.name, path=new.path))
 
     async def _replay(self, on: Core, trainer: Trainer, *, first: bool) -> RunOutcome:
         """Train on what was rated on other models. A model that has learnt waits for a whole round."""
@@ -156,7 +156,7 @@ class ModelSwitch:
             await self._scheduler.stop()
             raise
         if run.cancelled():
-            raise TrainingError("the replay was stopped: nothing has changed")
+            raise TrainingError(Worded("the replay was stopped: nothing has changed"))
         return run.result()
 
     def _commit(self, reference: str, limits: Mapping[str, int]) -> None:

@@ -14,6 +14,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 from goodbot.learning.adapters import copies, formats, lineage
 from goodbot.store import Store, adapters, canaries, settings
 
@@ -40,15 +41,17 @@ class Catalogue:
         for row in await self.rows():
             if row.version == version:
                 return row
-        raise AdapterError(f"there is no adapter v{version}: see `goodbot adapters`")
+        raise AdapterError(Worded("there is no adapter v{version}: see `goodbot adapters`", version=version))
 
     async def path(self, version: int) -> Path:
         """The verified directory of a version, in clear. Raises AdapterError, ServerError."""
         row = await self.row(version)
         if row.model != self.model:
-            raise AdapterError(f"v{version} belongs to the model {row.model}, not to {self.model}")
+            other = "v{version} belongs to the model {other}, not to {model}"
+            raise AdapterError(Worded(other, version=version, other=row.model, model=self.model))
         if row.erased_at is not None:
-            raise AdapterError(f"the files of v{version} are gone: see `goodbot adapters show {version}`")
+            gone = "the files of v{version} are gone: see `goodbot adapters show {version}`"
+            raise AdapterError(Worded(gone, version=version))
         return await asyncio.to_thread(self._verified, row)
 
     def _verified(self, row: adapters.AdapterRow) -> Path:
@@ -59,7 +62,8 @@ class Catalogue:
         try:
             return Base.of(self.resolved)
         except OSError as error:
-            raise AdapterError(f"the model {self.resolved.path} cannot be read: {error}") from error
+            wrong = Worded("the model {path} cannot be read: {why}", path=self.resolved.path, why=str(error))
+            raise AdapterError(wrong) from error
 
     async def active(self) -> int:
         """The version that the pointer names; 0 is the base model."""

@@ -18,6 +18,7 @@ from goodbot.base import trees
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
+from goodbot.base.worded import Worded
 from goodbot.config import clear
 from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
@@ -33,6 +34,7 @@ KINDS = {
     "fused": "base and adapter as one directory of safetensors, for any server",
 }
 """Format → what it is for."""
+_THERE = "{path} is there already: an export never replaces anything"
 
 
 async def export(
@@ -52,16 +54,19 @@ async def export(
     Raises UsageError (`out` is there), AdapterError, StoreFullError; then nothing is left.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no format {kind[:40]!r}; {instead(kind, KINDS)}")
+        known = instead(kind, KINDS)
+        raise UsageError(Worded("there is no format {name}; {known}", name=repr(kind[:40]), known=known))
     if version is None and kind != "gguf":
-        raise UsageError("the base model is as it came; only `--format gguf` makes something of it")
+        bare = Worded("the base model is as it came; only `--format gguf` makes something of it")
+        raise UsageError(bare)
     out = out.absolute()
     if os.path.lexists(out):
-        raise UsageError(f"{out} is there already: an export never replaces anything")
+        raise UsageError(Worded(_THERE, path=out))
     if not out.parent.is_dir():
-        raise UsageError(f"{out.parent} is no directory")
+        raise UsageError(Worded("{path} is no directory", path=out.parent))
     if clear.is_apart(home / "adapters") and out.is_relative_to(home.absolute()):
-        raise UsageError(f"nothing in {home} is to lie in clear: name a place outside of it")
+        inside = Worded("nothing in {home} is to lie in clear: name a place outside of it", home=home)
+        raise UsageError(inside)
     try:
         with workshop.made(home, out.parent, "export") as work:
             part = work / out.name
@@ -74,11 +79,12 @@ async def export(
             for entry in [*trees.below(part), part] if part.is_dir() else [part]:
                 sync(entry)
             if os.path.lexists(out):
-                raise AdapterError(f"{out} is there already: an export never replaces anything")
+                raise AdapterError(Worded(_THERE, path=out))
             part.rename(out)
             sync(out.parent)
     except OSError as error:
-        raise AdapterError(f"{out} cannot be written ({error.strerror})") from error
+        wrong = Worded("{path} cannot be written ({why})", path=out, why=error.strerror)
+        raise AdapterError(wrong) from error
     return found
 
 
@@ -99,7 +105,7 @@ async def _peft(partial: Path, version: Path) -> Mapping[str, Any]:
     (partial / WEIGHTS).write_bytes(weights)
     found = await examine(version, partial, child_environment())
     if found.change > 1e-6 * found.size:
-        raise AdapterError("the export reads otherwise than the version: is the disk failing?")
+        raise AdapterError(Worded("the export reads otherwise than the version: is the disk failing?"))
     return {"change": found.change, "size": found.size}
 
 
@@ -112,5 +118,5 @@ def _unpacked(partial: Path, manifest: AdapterManifest) -> Mapping[str, Any]:
     finally:
         trees.remove(back)
     if known.files != manifest.files:
-        raise AdapterError("the export reads otherwise than the version: is the disk failing?")
+        raise AdapterError(Worded("the export reads otherwise than the version: is the disk failing?"))
     return {"sha256": sha256(partial)}

@@ -28,6 +28,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.base.errors import AdapterError, ConfigError
 from goodbot.base.scratch import Scratch, sweep
 from goodbot.base.spawn import child_environment
+from goodbot.base.worded import Worded
 from goodbot.config import clear
 from goodbot.inference.models.directory import read_config
 from goodbot.learning.adapters import archive
@@ -85,7 +86,7 @@ def ready(home: Path, name: str, model: ResolvedModel, base: Base) -> tuple[Path
     Raises AdapterError.
     """
     if not _NAME.fullmatch(name):
-        raise AdapterError("an adapter is imported with `goodbot adapters import PATH`")
+        raise AdapterError(Worded("an adapter is imported with `goodbot adapters import PATH`"))
     root = home / FOLDER
     folder = clear.root(home) / f"{clear.PREFIX}{name}" if clear.is_apart(root) else root / name
     adapter = folder / "adapter"
@@ -128,7 +129,8 @@ def _require_place(adapter: Path, model: ResolvedModel) -> None:
 def _taken(source: Path, into: Path, base: Base, most: int) -> tuple[list[str], str]:
     """A private copy of what counts, of `most` bytes; returns notes, and what it is called."""
     if source.is_file() and source.suffix in (".safetensors", ".bin", ".pt", ".gguf"):
-        raise AdapterError(f"{source.name} alone is no adapter: name the directory that it lies in")
+        alone = "{name} alone is no adapter: name the directory that it lies in"
+        raise AdapterError(Worded(alone, name=source.name))
     if not source.is_dir():
         _size(source, most)
         known = archive.unpack(source, into)
@@ -140,10 +142,11 @@ def _taken(source: Path, into: Path, base: Base, most: int) -> tuple[list[str], 
         if (source / weights).exists() or (source / weights).is_symlink():
             break
     else:
-        raise AdapterError(
-            f"{source.name} holds neither {WEIGHTS} (PEFT) nor {MLX_WEIGHTS} (MLX); no other format is "
-            "loaded, and nothing that is pickled"
+        neither = (
+            "{name} holds neither {peft} (PEFT) nor {mlx} (MLX); no other format is loaded, and nothing that "
+            "is pickled"
         )
+        raise AdapterError(Worded(neither, name=source.name, peft=WEIGHTS, mlx=MLX_WEIGHTS))
     size = _size(source / weights, most)
     if weights == WEIGHTS:
         check_weights(source / weights)  # its header, before all of it is copied
@@ -171,9 +174,11 @@ def _config(directory: Path) -> dict[str, Any]:
     try:
         found = json.loads(read(directory / CONFIG))
     except (ValueError, RecursionError) as error:
-        raise AdapterError(f"{directory.name}/{CONFIG} cannot be read ({error})") from error
+        where = f"{directory.name}/{CONFIG}"
+        wrong = Worded("{name} cannot be read ({why})", name=where, why=str(error))
+        raise AdapterError(wrong) from error
     if not isinstance(found, dict):
-        raise AdapterError(f"{directory.name}/{CONFIG} is no JSON object")
+        raise AdapterError(Worded("{name} is no JSON object", name=f"{directory.name}/{CONFIG}"))
     return cast("dict[str, Any]", found)
 
 
@@ -202,5 +207,5 @@ def _bounded(file: BinaryIO, out: BinaryIO, limit: int, name: str) -> None:
     while chunk := file.read(_CHUNK):
         left -= len(chunk)
         if left < 0:
-            raise AdapterError(f"{name} grows while it is read")
+            raise AdapterError(Worded("{name} grows while it is read", name=name))
         out.write(chunk)

@@ -15,6 +15,7 @@ from goodbot.api.sentences import Condition, Reason, in_words, met, waits
 from goodbot.base.clock import woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
+from goodbot.base.worded import Worded
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -260,7 +261,7 @@ class Scheduler:
         is under way, or would be for nothing.
         """
         if self._objection or self.training:
-            raise UsageError(self._objection or "a training is already under way")
+            raise UsageError(self._objection or Worded("a training is already under way"))
         self._runner, self._automatic = replay_on or self._trainer, automatic
         replay, background = replay_on is not None, automatic and self._config.max_load < 1
         work = self._runner.run(cause, at_least=at_least, replay=replay, background=background)
