@@ -50,7 +50,9 @@ ENGLISH: dict[str, int] = {
 def ours() -> frozenset[str]:
     """The names of all errors of goodbot's own."""
     found, before = {"GoodbotError"}, 0
-    classes = [node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    classes = [
+        node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)
+    ]
     while len(found) > before:
         before = len(found)
         found |= {one.name for one in classes if {ast.unparse(base) for base in one.bases} & found}
@@ -66,7 +68,9 @@ def messages(module: Module) -> Iterator[ast.expr]:
     raised = ours() | ({"ValueError"} if within(module, VALUES) else set())
     for node in ast.walk(module.tree):
         match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *_]) if name in raised:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *_]) if (
+                name in raised
+            ):
                 yield first
             case ast.Call(func=ast.Attribute(value=holder, attr="error"), args=[_, said, *_]):
                 if ast.unparse(holder) != "logger":
@@ -116,14 +120,16 @@ def test_a_bare_sentence_is_seen(line: str, count: int) -> None:
 
 
 def templates(module: Module) -> Iterator[tuple[str, list[set[str]]]]:
-    """Each text of a `Worded`, written at it or given a name in the same function, and the values it may get."""
+    """Each text of a `Worded`, written at it or named in the same function, and the values it may get."""
     for scope in (module.tree, *ast.walk(module.tree)):
         if not isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         given: dict[str, list[set[str]]] = {}
         for call in ast.walk(scope):
             match call:
-                case ast.Call(func=ast.Name(id="Worded"), args=[ast.Constant(value=str(text))], keywords=words):
+                case ast.Call(
+                    func=ast.Name(id="Worded"), args=[ast.Constant(value=str(text))], keywords=words
+                ):
                     yield text, [{word.arg or "" for word in words}]
                 case ast.Call(func=ast.Name(id="Worded"), args=[ast.Name(id=name)], keywords=words):
                     given.setdefault(name, []).append({word.arg or "" for word in words})
@@ -133,7 +139,9 @@ def templates(module: Module) -> Iterator[tuple[str, list[set[str]]]]:
             continue  # its names belong to functions
         for node in ast.walk(scope):
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))) if name in given:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))) if (
+                    name in given
+                ):
                     yield text, given[name]
                 case _:
                     pass

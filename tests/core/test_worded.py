@@ -15,7 +15,14 @@ from goodbot import config
 from goodbot.api.adapters import manifest
 from goodbot.api.texts import LANGUAGES, reworded, say
 from goodbot.base.checks import Range
-from goodbot.base.errors import AdapterError, ConfigError, GoodbotError, NewerDataError, StoreError, UsageError
+from goodbot.base.errors import (
+    AdapterError,
+    ConfigError,
+    GoodbotError,
+    NewerDataError,
+    StoreError,
+    UsageError,
+)
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
@@ -38,7 +45,7 @@ def test_in_english_it_is_the_text_that_it_was() -> None:
     assert Worded("{no values}") == "{no values}"
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_a_copy_can_be_said_in_other_languages_too(again: Callable[[Worded], Worded]) -> None:
     said = again(Worded("{path} cannot be read: {why}", path="x", why="{y}"))
     assert said == "x cannot be read: {y}"
@@ -75,7 +82,7 @@ def test_each_end_of_a_range_has_words_in_every_language() -> None:
     ends: tuple[dict[str, Any], ...] = ({}, {"least": 1}, {"above": 1}, {"most": 1}, {"below": 1})
     ranges = [Range(**lower, **upper) for lower in ends[:3] for upper in (ends[0], *ends[3:])]
     for one in ranges:
-        with pytest.raises(ValueError, match="^x must ") as error:
+        with pytest.raises(ValueError, match=r"^x must ") as error:
             one("x", float("nan"))
         assert reworded(error.value, "fr").startswith("x doit être")
 
@@ -100,7 +107,9 @@ def test_peoples_words_stay_what_they_are() -> None:
     assert said.endswith(": {path}x")
 
 
-@pytest.mark.parametrize("error", [GoodbotError("somebody's own words"), OSError(2, "No such file"), KeyError()])
+@pytest.mark.parametrize(
+    "error", [GoodbotError("somebody's own words"), OSError(2, "No such file"), KeyError()]
+)
 def test_anybody_elses_error_stays_as_it_is(error: Exception) -> None:
     assert reworded(error, "de") == str(error) == said_by(error)
 
@@ -112,7 +121,10 @@ def test_the_command_line_tells_it_as_the_terminal_speaks(
     path.write_text("[sreving]\n")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     assert main(["--home", str(tmp_path), "status"]) == 2
-    assert capsys.readouterr().err == f"goodbot: {path}:1: unbekannter Schlüssel 'sreving'; meintest du 'serving'?\n"
+    assert (
+        capsys.readouterr().err
+        == f"goodbot: {path}:1: unbekannter Schlüssel 'sreving'; meintest du 'serving'?\n"
+    )
 
 
 def test_what_sqlite_says_stands_in_the_readers_words() -> None:

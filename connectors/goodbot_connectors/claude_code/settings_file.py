@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from goodbot.base.worded import Worded
+
 from goodbot_connectors.claude_code.payloads import COMMAND, EXPANDED, STOPPED, SUBMITTED
 
 EVENTS = (SUBMITTED, STOPPED, EXPANDED)

@@ -101,11 +101,14 @@ async def pinned(url: str, *, section: str = "serving") -> list[tuple[int, str]]
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise ServerError(f"no machine named {host} is known here: see [{section}] url") from error
+        unknown = Worded(
+            "no machine named {host} is known here: see [{section}] url", host=host, section=section
+        )
+        raise ServerError(unknown) from error
     ways = [(int(family), str(address[0])) for family, _, _, _, address in found]
     good = [(family, ip) for family, ip in ways if _may_lead(host, _literal(ip.partition("%")[0]))]
     if not good:
-        raise ServerError(f"the name {host} leads to an address that no model server has")
+        raise ServerError(Worded("the name {host} leads to an address that no model server has", host=host))
     return good
 
 

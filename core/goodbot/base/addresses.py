@@ -70,7 +70,9 @@ def require_url(url: str, *, local: bool) -> None:
     if parts.scheme == "http" and not local:
         raise ValueError(Worded("url must begin with https://, or set local = true for your own network"))
     if parts.username is not None or parts.password is not None:
-        raise ValueError(Worded("url holds a name or a password: take it out; each request is signed instead"))
+        raise ValueError(
+            Worded("url holds a name or a password: take it out; each request is signed instead")
+        )
     if is_literal(host) and not may_reach(host, local=local):
         wrong = "url leads to {host}: set local = true if that is your own network"
         if local:

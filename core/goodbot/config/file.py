@@ -127,7 +127,9 @@ class ConfigFile:
                 else:
                     self._write(text)
         except OSError as error:
-            raise ConfigError(Worded("cannot be written: {why}", why=error.strerror), path=self.path) from error
+            raise ConfigError(
+                Worded("cannot be written: {why}", why=error.strerror), path=self.path
+            ) from error
         self.before = text
 
     def _write(self, text: str) -> None:

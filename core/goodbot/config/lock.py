@@ -49,7 +49,9 @@ class HomeLock:
         except BlockingIOError:
             pid = _holder(fd)
             os.close(fd)
-            held = Worded("goodbot is already running here as another process ({home})", home=self._path.parent)
+            held = Worded(
+                "goodbot is already running here as another process ({home})", home=self._path.parent
+            )
             if pid:
                 by = "goodbot is already running here as process {pid} ({home})"
                 held = Worded(by, pid=pid, home=self._path.parent)

@@ -71,7 +71,9 @@ class Vault:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, LookupError) as error:
-            wrong = Worded("{path} cannot be read: bring it back from a copy ({why})", path=path, why=str(error))
+            wrong = Worded(
+                "{path} cannot be read: bring it back from a copy ({why})", path=path, why=str(error)
+            )
             raise StoreError(wrong) from error
 
     def write(self, record: VaultRecord | None) -> None:

@@ -224,7 +224,9 @@ def asking(spec: JudgeSpec, config: Config, spare: SpareTime) -> Ask:
     try:
         url = server(config.judge.url, config.judge.model, config.judge.hosts)
     except ValueError as error:
-        raise config.where("judge").error("url", Worded("{name} {what}", name="url", what=said_by(error))) from error
+        raise config.where("judge").error(
+            "url", Worded("{name} {what}", name="url", what=said_by(error))
+        ) from error
     from goodbot.inference.asking import AskedServer  # aiohttp
 
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)

@@ -114,7 +114,8 @@ async def set_pragmas(db: aiosqlite.Connection) -> None:
         row = first(await fetch(db, f"PRAGMA {name}"))
         if row is None or row[0] != value:
             refused = (
-                "SQLite refused {setting} (it says {answer}): is the state directory on a network file system?"
+                "SQLite refused {setting} (it says {answer}): is the state directory on a network file "
+                "system?"
             )
             answer = row[0] if row else Worded("nothing")
             raise StoreError(Worded(refused, setting=f"{name}={value}", answer=answer))

@@ -156,11 +156,9 @@ def filled(text: Text, language: str, values: Mapping[str, Any]) -> str:
 
 
 @cache
-def _kept() -> Mapping[str, str]:
-    """The keys of the texts that are the same for everything, by their English words."""
-    return {
-        text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str) and "{" not in text
-    }
+def _known() -> Mapping[str, str]:
+    """The keys of the texts by their English words, places and all."""
+    return {text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str)}
 
 
 def retold(text: str, language: str = "") -> str:
@@ -168,31 +166,17 @@ def retold(text: str, language: str = "") -> str:
 
     Anything else, as a server's own words, stays as it is.
     """
-    key = _kept().get(text)
-    return say(key, language) if key else text
-
-
-@cache
-def _worded() -> Mapping[str, str]:
-    """The keys of the texts by their English words, places and all; what a terminal reads comes first."""
-    return {text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str)}
+    key = _known().get(text)
+    return say(key, language) if key and "{" not in text else text
 
 
 def reworded(said: object, language: str = "") -> str:
-    """What the code says in English, in the reader's language.
-
-    Args:
-        said: A `Worded`, or an error that says one; anything else stays as it is.
-        language: What the reader reads.
-
-    Returns:
-        The sentence; what stands in it is reworded, too.
-    """
+    """What the code says in English, if it is `Worded` or an error that is, in the reader's language."""
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said
     if language == ENGLISH or not isinstance(found, Worded):
         return str(found)
-    key = _worded().get(found.text)
+    key = _known().get(found.text)
     text = catalogue(language)[key] if key else found.text
     return filled(text, language, found.values) if found.values else str(text)
 

@@ -40,7 +40,9 @@ def ask_program(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
         try:
             lines = asyncio.run(_look(place, draft, setup))
         except (GoodbotError, TimeoutError) as error:
-            sentence = reworded(error, dialogue.language) or dialogue.phrase("setup_no_answer", title=setup.title)
+            sentence = reworded(error, dialogue.language) or dialogue.phrase(
+                "setup_no_answer", title=setup.title
+            )
             dialogue.trouble(sentence)
             choices = [
                 Choice(value="again", label=dialogue.phrase("setup_try_again")),

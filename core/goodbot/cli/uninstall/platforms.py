@@ -88,7 +88,9 @@ async def tokens(leaving: Leaving) -> Sequence[Trace]:
             kept = store.in_keyring(name)
         except GoodbotError as error:
             kept = False
-            traces.append(staying("token", phrase("uninstall_if_keyring", name=name), reworded(error, here())))
+            traces.append(
+                staying("token", phrase("uninstall_if_keyring", name=name), reworded(error, here()))
+            )
         if kept:
 
             async def remove(name: str = name) -> None:
