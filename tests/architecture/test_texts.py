@@ -206,7 +206,7 @@ def test_no_key_is_left_over() -> None:
         for node in ast.walk(module.tree):
             match node:
                 case ast.Constant(value=str(text)):
-                    words.add(text)
+                    words |= {text, " ".join(text.split())}  # what stands below a setting, on one line
                 case ast.JoinedStr(values=[ast.Constant(value=str(begin)), *_]):
                     words.add(f"{begin}…")
                 case _:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from goodbot import config
 from goodbot.api.adapters import manifest
-from goodbot.api.texts import LANGUAGES, reworded, say
+from goodbot.api.texts import LANGUAGES, catalogue, reworded, say
 from goodbot.base.checks import Range
 from goodbot.base.errors import (
     AdapterError,
@@ -26,6 +26,7 @@ from goodbot.base.errors import (
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
+from goodbot.config.described import described
 from goodbot.inference.models import directory
 from goodbot.store import backup
 from goodbot.store.commit_queue import explain
@@ -155,3 +156,14 @@ def test_an_adapter_of_another_file_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(AdapterError) as error:
         manifest.inspect(tmp_path, "../x")
     assert reworded(error.value, "zh") == say("ad_no_name", "zh", name="'../x'")
+
+
+def test_what_each_setting_is_for_is_told_in_every_language() -> None:
+    """The core's own; what a backend or a connector takes is told in English."""
+    sections = {**config._SECTIONS, "grants": config.Grants}
+    told = {
+        one.told for name, cls in sections.items() for one in described(name, cls) if one.kind != "section"
+    }
+    keys = {key: text for key, text in catalogue("en").items() if key.startswith("setting_")}
+    assert told == set(keys.values())
+    assert reworded(Worded(keys["setting_training_reward"]), "de") == say("setting_training_reward", "de")

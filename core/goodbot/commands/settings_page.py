@@ -23,6 +23,7 @@ from goodbot.api.texts import commas, reworded, say
 from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.worded import Worded
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.overview import in_private, reads
 from goodbot.commands.places import places
@@ -183,7 +184,7 @@ def _setting(one: Described, now: Config, known: Config, language: str, *, writt
     told: dict[str, Any] = {} if secret else {"default": default, "value": value, "now": running}
     return Setting(
         key=one.key,
-        told=one.told,
+        told=reworded(Worded(one.told), language),
         kind=one.kind,
         choices=one.choices,
         written=written,

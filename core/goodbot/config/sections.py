@@ -61,8 +61,8 @@ class ServingConfig:
     model: str = ""
     """The name that the server has for the base model; empty: the only one that it offers."""
     ask: Literal["before", "after", "never"] = "before"
-    """When owners are asked, blind, which of old and new answers better: `before` the new version goes
-    live (for a day at most), `after` it did (it goes back if it loses), or `never`."""
+    """When owners are asked, blind, which of old and new answers better. `before`: until the new version
+    goes live, for a day at most; `after`: it goes back if it loses; `never`."""
     canary: Annotated[float, Range(least=0, below=1, says="must be 0 (off) or a share below 1")] = 0.0
     """The share of conversations in which a new version is tried first; 0: all at once."""
     memory: Literal["auto", "together", "turns", "elsewhere"] = "auto"
