@@ -30,7 +30,7 @@ async def test_a_template_that_changes_stops_the_version_and_says_what_to_do(tmp
         template.write_text("{{ other }}")
         wrong = await bot.app.registry.reconcile()
         assert "the chat template of" in wrong
-        assert "put the old chat template back" in wrong
+        assert "Put the old chat template back" in wrong
         assert await who_answers(bot) == "v0"
         assert "chat template" in await bot.rollback("1")
         template.unlink()
