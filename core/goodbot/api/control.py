@@ -11,6 +11,7 @@ from typing import Any
 
 from goodbot.api.texts.terminal import told_here
 from goodbot.base.errors import GoodbotError, StoreError
+from goodbot.base.worded import Worded
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -56,7 +57,7 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             return None
         except PermissionError as error:
-            raise StoreError(f"the state directory {home} belongs to another user") from error
+            raise StoreError(Worded("the state directory {home} belongs to another user", home=home)) from error
         try:
             connection.sendall(request.encode())
             for line in _lines(connection):
