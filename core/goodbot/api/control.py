@@ -57,7 +57,8 @@ def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             return None
         except PermissionError as error:
-            raise StoreError(Worded("the state directory {home} belongs to another user", home=home)) from error
+            whose = Worded("the state directory {home} belongs to another user", home=home)
+            raise StoreError(whose) from error
         try:
             connection.sendall(request.encode())
             for line in _lines(connection):
