@@ -8,7 +8,6 @@ one is replaced by the next, the process still answers that it is alive.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from goodbot.base.clock import Clock, SystemClock
 from goodbot.cli.service.notify import Notifier
 from goodbot.config import HttpConfig
 from goodbot.daemon.http import readiness
-from goodbot.daemon.http.http import Http
+from goodbot.daemon.http.http import Http, PartsSeen
 
 if TYPE_CHECKING:
     from goodbot.daemon.app import App
@@ -79,5 +78,5 @@ class Supervision:
         """A writer that is stuck must not look alive; loading a model has no writer yet."""
         return self._app is None or await readiness.store_answers(self._app)
 
-    async def _parts(self) -> Mapping[str, str]:
-        return await readiness.parts(self._app) if self._app else {}
+    async def _parts(self) -> PartsSeen:
+        return await readiness.seen(self._app) if self._app else PartsSeen()

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 
 from goodbot.base.answers import JsonResponse
 from goodbot.daemon.http.http import Parts
-from goodbot.daemon.http.readiness import OK
+from goodbot.daemon.http.readiness import OK, STARTING
 
 PATHS: tuple[str, ...] = ("/healthz", "/readyz")
 _METHODS = (hdrs.METH_GET, hdrs.METH_HEAD)
@@ -24,9 +24,10 @@ async def answer(request: web.BaseRequest, parts: Parts) -> web.Response:
     if request.path == "/healthz":
         return JsonResponse(200, {"status": "ok"})
     found = await parts()
-    if not found:
-        return JsonResponse(503, {"status": "starting"})
-    missing = sorted(name for name, state in found.items() if state != OK)
-    starts = any(state.startswith("starting") for state in found.values())
-    status = "starting" if starts else "unavailable" if missing else "ready"
-    return JsonResponse(503 if missing else 200, {"status": status, "missing": missing, **found})
+    if not found.codes:
+        return JsonResponse(503, {"status": STARTING})
+    missing = sorted(name for name, code in found.codes.items() if code != OK)
+    starts = STARTING in found.codes.values()
+    status = STARTING if starts else "unavailable" if missing else "ready"
+    said = {"status": status, "missing": missing, **found.codes, **found.told}
+    return JsonResponse(503 if missing else 200, said)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,24 @@ logger = logging.getLogger(__name__)
 
 _OTHERS = 9
 """Ports behind the usual one that are tried where that is taken."""
-Parts = Callable[[], Awaitable[Mapping[str, str]]]
-"""The state of each part by name; empty while goodbot is starting."""
 
 
-async def starting() -> Mapping[str, str]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartsSeen:
+    """How the parts of goodbot are; nothing is known of them while it is starting."""
+
+    codes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`ok` and the like, by the name of the part."""
+    told: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What a person reads in place of the code, where it says more. Nothing is decided by it."""
+
+
+Parts = Callable[[], Awaitable[PartsSeen]]
+
+
+async def starting() -> PartsSeen:
     """Nothing is known of the parts yet."""
-    return {}
+    return PartsSeen()
 
 
 class Http:

@@ -12,6 +12,7 @@ import aiosqlite
 from goodbot.api.fingerprint import ServedAs
 from goodbot.base.errors import GoodbotError
 from goodbot.conversation.connectors import CONNECTING
+from goodbot.daemon.http.http import PartsSeen
 from goodbot.store import settings
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 OK = "ok"
 DOWN = "down"
+STARTING = "starting"
 _ANSWER_SECONDS = 5.0
 _TRIED = "tried to store"
 
@@ -52,8 +54,8 @@ async def store_takes(app: Services, seconds: float = _ANSWER_SECONDS) -> bool:
 async def parts(app: Services) -> Mapping[str, str]:
     """`ok` or `down` of the store, the model's server and each connector, by name; `connecting` at its start.
 
-    A model that comes up says how long it has been at that. A server that answers, but turned out to
-    do so without the adapter, is down as well.
+    A model that comes up is `starting`. A server that answers, but turned out to do so without the
+    adapter, is down as well.
     """
     wrong = {name.partition(".")[0] for name in app.connectors.problems}
     found = {
@@ -64,4 +66,10 @@ async def parts(app: Services) -> Mapping[str, str]:
     }
     told = {name: OK if well else DOWN for name, well in found.items()}
     told |= {name: CONNECTING for name, why in app.connectors.errors.items() if why == CONNECTING}
-    return {**told, "model": app.presence.starting() or told["model"]}
+    return {**told, "model": STARTING if app.presence.starting() else told["model"]}
+
+
+async def seen(app: Services) -> PartsSeen:
+    """The parts, and of a model that comes up for how long it has been at that."""
+    told = app.presence.starting()
+    return PartsSeen(codes=await parts(app), told={"model": told} if told else {})

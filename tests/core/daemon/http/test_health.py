@@ -17,7 +17,7 @@ import pytest
 from goodbot.base.errors import ConfigError
 from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
-from goodbot.daemon.http.http import Http
+from goodbot.daemon.http.http import Http, PartsSeen
 
 from tests.core.builders import Bot, open_bot, until
 from tests.core.daemon.http.asking import raw
@@ -65,6 +65,22 @@ async def test_while_it_starts_it_is_alive_and_not_ready(unused_tcp_port: int) -
     async with supervised(None, unused_tcp_port):
         assert (await ask(unused_tcp_port, "/healthz"))[0] == 200
         assert await ask(unused_tcp_port, "/readyz") == (503, {"status": "starting"})
+
+
+async def test_what_is_told_of_a_part_decides_nothing(unused_tcp_port: int) -> None:
+    told = {"model": "startet: Das Modell wird geladen, 3 s"}
+    for code, status, missing in (("starting", "starting", ["model"]), ("ok", "ready", [])):
+
+        async def parts(code: str = code) -> PartsSeen:
+            return PartsSeen(codes={"store": "ok", "model": code}, told=told)
+
+        http = Http(HttpConfig(port=unused_tcp_port), parts)
+        await http.start()
+        try:
+            _, said = await ask(unused_tcp_port, "/readyz")
+        finally:
+            await http.stop()
+        assert said == {"status": status, "missing": missing, "store": "ok", **told}
 
 
 async def test_the_part_that_is_missing_is_named_and_nothing_else(
