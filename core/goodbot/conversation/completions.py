@@ -15,8 +15,9 @@ from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.marks import chat_template
 from goodbot.api.server import BASE, GenerateRequest, Piece
-from goodbot.base.errors import AdapterError, ServerError, UsageError
+from goodbot.base.errors import UsageError
 from goodbot.base.sampling import Filters, merged
+from goodbot.conversation.asking import conversation, or_active, pieces
 from goodbot.conversation.presence import Presence
 from goodbot.inference.prompts import Room
 from goodbot.learning.core import Core
@@ -72,20 +73,9 @@ class ServedModel(OwnModel):
     async def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
         request = self._request(question)
         await self._present()
-        begun = False
-        try:
-            async with contextlib.aclosing(self._server.generate(request)) as pieces:
-                async for piece in pieces:
-                    begun = True
-                    yield piece
-            return
-        except (AdapterError, ServerError):
-            if begun or question.version is not None or request.version is None:
-                raise
-        # the version that is tried does not answer: the active one does, as in a chat
-        active = self._request(question, tried=False)
-        async with contextlib.aclosing(self._server.generate(active)) as pieces:
-            async for piece in pieces:
+        answer = pieces(self._server, request, only=question.version is not None)
+        async with contextlib.aclosing(answer):
+            async for piece in answer:
                 yield piece
 
     async def until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:
@@ -99,28 +89,22 @@ class ServedModel(OwnModel):
 
     async def _far(self, stack: contextlib.AsyncExitStack, question: CompletionRequest) -> FarSide | None:
         request = self._request(question, checked=False)  # a server of its own knows best what fits
-        try:
+
+        async def enter(request: GenerateRequest) -> FarSide | None:
             return await stack.enter_async_context(self._server.far_side(request))
-        except (AdapterError, ServerError):
-            if question.version is not None or request.version is None:
-                raise
-        # the version that is tried is not there: the active one answers, as in a chat
-        active = self._request(question, tried=False, checked=False)
-        return await stack.enter_async_context(self._server.far_side(active))
+
+        return await or_active(enter, request, only=question.version is not None)
 
     async def _present(self) -> None:
         self._talked()
         await self._presence.present()
 
-    def _request(
-        self, question: CompletionRequest, *, tried: bool = True, checked: bool = True
-    ) -> GenerateRequest:
+    def _request(self, question: CompletionRequest, *, checked: bool = True) -> GenerateRequest:
         if checked:
             self._fits(question)
         version = question.version
-        if version is None and tried:
+        if version is None:
             version = self._version_for(question.channel)
-        place = question.channel
         return GenerateRequest(
             messages=list(question.messages),
             max_tokens=question.max_tokens or self._config.max_tokens,
@@ -131,9 +115,7 @@ class ServedModel(OwnModel):
             seed=secrets.randbits(31) if question.seed is None else question.seed & 0x7FFFFFFF,
             version=version,
             thinking=self._config.thinking,
-            conversation="\n".join(
-                (place.connector, place.account, place.id, place.thread, question.user.id)
-            ),
+            conversation=conversation(question.channel, question.user),
         )
 
     def _fits(self, question: CompletionRequest) -> None:

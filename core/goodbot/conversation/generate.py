@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import itertools
@@ -30,14 +29,8 @@ from goodbot.api.server import Generated, GenerateRequest
 from goodbot.api.texts import say
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.clock import growing
-from goodbot.base.errors import (
-    AdapterError,
-    ConnectorError,
-    RetriableError,
-    ServerError,
-    StoreError,
-    StoreFullError,
-)
+from goodbot.base.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
+from goodbot.conversation.asking import conversation, pieces
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.rating_requests import RatingRequests
 from goodbot.conversation.shown import Shown
@@ -155,7 +148,7 @@ class Generator:
             seed=_seed(self._config.seed, asked.event),
             version=self._version_for(asked.channel),
             thinking=self._config.thinking,
-            conversation=_conversation(asked.channel, asked.talker),
+            conversation=conversation(asked.channel, asked.talker),
         )
         shown = Shown(stream)
 
@@ -169,34 +162,28 @@ class Generator:
         begun: float | None = None
         told = bool(self._model.label)  # then there are words already
         size, most = 0, max(_FEWEST_CHARACTERS, _CHARACTERS_A_TOKEN * request.max_tokens)
-        try:
-            async with contextlib.aclosing(self._server.generate(request)) as pieces:
-                async for piece in pieces:
-                    now = self._clock.monotonic()
-                    begun = now if begun is None else begun
-                    whole = isinstance(piece, Generated)
-                    text = piece if isinstance(piece, str) else piece.text
-                    size = len(text) if whole else size + len(text)
-                    if size > most or now - begun > _LONGEST_ANSWER:
-                        raise ServerError(
-                            "the model server does not come to an end with an answer, which was cut "
-                            "off: look at what [serving] url leads to"
-                        )
-                    if whole:
-                        return piece
-                    if isinstance(piece, str):
-                        told = True
-                        await stream.append(piece)
-                    elif not told and now - begun > THINKS_SECONDS:
-                        told = True
-                        with contextlib.suppress(ConnectorError):  # the answer comes all the same
-                            await stream.note(say("thinking", stream.language))
-            raise ServerError("the model server ended an answer half way")
-        except (AdapterError, ServerError) as error:
-            if begun is not None or request.version is None:
-                raise
-            logger.warning("v%d does not answer, the active version does: %s", request.version, error)
-        return await self._streamed(dataclasses.replace(request, version=None), stream)
+        async with contextlib.aclosing(pieces(self._server, request)) as answer:
+            async for piece in answer:
+                now = self._clock.monotonic()
+                begun = now if begun is None else begun
+                whole = isinstance(piece, Generated)
+                text = piece if isinstance(piece, str) else piece.text
+                size = len(text) if whole else size + len(text)
+                if size > most or now - begun > _LONGEST_ANSWER:
+                    raise ServerError(
+                        "the model server does not come to an end with an answer, which was cut "
+                        "off: look at what [serving] url leads to"
+                    )
+                if whole:
+                    return piece
+                if isinstance(piece, str):
+                    told = True
+                    await stream.append(piece)
+                elif not told and now - begun > THINKS_SECONDS:
+                    told = True
+                    with contextlib.suppress(ConnectorError):  # the answer comes all the same
+                        await stream.note(say("thinking", stream.language))
+        raise ServerError("the model server ended an answer half way")
 
     async def reply(self, turn: Turn, language: str, reply_to: str = "") -> Reply:
         """A turn as it goes out, with buttons where it asks for a rating.
@@ -287,11 +274,6 @@ class Generator:
                     await self.sending_again(reply.turn, question)
                 await self._clock.sleep(max(error.retry_after, growing(attempt, most=_LONGEST_PAUSE)))
         return ()
-
-
-def _conversation(channel: ChannelRef, talker: UserRef) -> str:
-    place = (channel.connector, channel.account, channel.id, channel.thread)
-    return "\n".join((*place, talker.account, talker.id))
 
 
 def _seed(seed: int, event: Event) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from goodbot.base import sampling
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot.config import Config
+from goodbot.conversation.asking import conversation
 from goodbot.conversation.completions import ServedModel
 from goodbot.inference.servers.plugin import VllmSettings
 from goodbot.inference.servers.vllm import VllmServer
@@ -128,6 +130,54 @@ async def test_where_the_tried_version_fails_the_active_one_answers(tmp_path: Pa
     assert [one.version for one in server.asked] == [7, None]
     with pytest.raises(AdapterError):
         await said(model, question(version=3))  # which was asked for by name
+
+
+class Breaking(Recorded):
+    """The version that is tried ends after so many pieces."""
+
+    def __init__(self, pieces: int, *, raises: bool) -> None:
+        super().__init__()
+        self.pieces, self.raises = pieces, raises
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[str | Generated, None]:
+        if request.version is None:
+            async for piece in super().generate(request):
+                yield piece
+            return
+        self.asked.append(request)
+        for _ in range(self.pieces):
+            yield "H"
+        if self.raises:
+            raise ServerError("it broke off")
+
+
+async def test_once_an_answer_has_begun_no_other_version_goes_on_with_it(tmp_path: Path) -> None:
+    server = Breaking(1, raises=True)
+    model, _ = own(tmp_path, server, tried=lambda _: 7)
+    with pytest.raises(ServerError, match="broke off"):
+        await said(model, question())
+    assert [one.version for one in server.asked] == [7]
+
+
+async def test_where_the_tried_version_says_nothing_the_active_one_answers(tmp_path: Path) -> None:
+    server = Breaking(0, raises=False)
+    model, _ = own(tmp_path, server, tried=lambda _: 7)
+    assert (await said(model, question()))[0] == "Hi"
+    assert [one.version for one in server.asked] == [7, None]
+    assert len({one.seed for one in server.asked}) == 1  # the same question
+
+
+async def test_a_conversation_is_one_person_s_in_one_place_by_any_door(tmp_path: Path) -> None:
+    server = Recorded()
+    model, _ = own(tmp_path, server)
+    await said(model, question())
+    assert server.asked[0].conversation == conversation(PLACE, USER)
+    others = [
+        conversation(PLACE, replace(USER, account="another")),
+        conversation(PLACE, replace(USER, id="bob")),
+        conversation(replace(PLACE, thread="t"), USER),
+    ]
+    assert len({conversation(PLACE, USER), *others}) == 4
 
 
 async def test_what_is_too_long_is_said_before_it_is_tried(tmp_path: Path) -> None:
