@@ -32,7 +32,7 @@ _RESET = "`rollback all` has withdrawn all there were"
 
 
 async def since(call: Call, words: tuple[str, ...]) -> Result:
-    """Quarantine the ratings received since `words`, a date in the owner's time zone."""
+    """Begin a rollback window: ratings received since `words`, a date in the owner's time zone, are out."""
     if words == ("never",):
         return await _lift(call)
     sure = words[-1:] == ("yes",)
@@ -47,7 +47,7 @@ async def since(call: Call, words: tuple[str, ...]) -> Result:
             command=f"rollback since {when} yes",
             label=say("button_leave_out", call.user.language),
         )
-    return await _quarantine(call, start)
+    return await _window(call, start)
 
 
 async def reset(call: Call) -> Result:
@@ -63,7 +63,7 @@ async def reset(call: Call) -> Result:
             command="rollback all yes",
             label=say("button_begin_anew", call.user.language),
         )
-    return await _quarantine(call, 0.0, everything=True)
+    return await _window(call, 0.0, everything=True)
 
 
 async def answers(call: Call, words: tuple[str, ...]) -> Result:
@@ -191,7 +191,7 @@ async def _who_answers(call: Call) -> str:
     return say("who_answers", language, name=version(now, language, begins=True))
 
 
-async def _quarantine(call: Call, start: float, *, everything: bool = False) -> Result:
+async def _window(call: Call, start: float, *, everything: bool = False) -> Result:
     s, language = call.services, call.user.language
 
     async def operation(db: aiosqlite.Connection) -> tuple[int, list[int]]:

@@ -44,8 +44,8 @@ from goodbot.store import inbox
 logger = logging.getLogger(__name__)
 
 
-class Host:
-    """One connector's view of the core; see `goodbot.api.connector.ConnectorHost`."""
+class RunningHost:
+    """A running goodbot as one connector sees it: the `goodbot.api.connector.ConnectorHost` of it."""
 
     def __init__(self, spec: ConnectorSpec, services: Services, environ: Mapping[str, str]) -> None:
         """`environ` is where its secrets are."""

@@ -29,7 +29,7 @@ from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
 from goodbot.conversation.connectors import CONNECTING
-from goodbot.daemon.connector_host import Host
+from goodbot.daemon.connector_host import RunningHost
 from goodbot.daemon.features import Features
 from goodbot.daemon.http.http import Http
 from goodbot.store import reconciling
@@ -47,7 +47,7 @@ class ConnectorManager:
         self._services, self._http, self._stops_http = services, http, stops_http
         self._running, self._errors = services.connectors.running, services.connectors.errors
         self.features = Features(services)
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, RunningHost] = {}
         self._answering: set[str] = set()
         """Whose routes are open: those that have started and not stopped."""
         self._tried: dict[str, asyncio.Event] = {}
@@ -63,8 +63,8 @@ class ConnectorManager:
         environ = SecretStore(config.home).environment(secrets)
         for name, spec in sorted(specs.items()):
             if missing_modules(spec.requires):
-                raise MissingExtraError(Worded("the {name} connector", name=name), spec.extra or name)
-            host = Host(spec, self._services, environ)
+                raise MissingExtraError(f"the {name} connector", spec.extra or name)
+            host = RunningHost(spec, self._services, environ)
             _, settings = config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
                 raise ConfigError(

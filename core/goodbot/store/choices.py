@@ -2,8 +2,8 @@
 """What a blind choice teaches: its two answers, one called good and the other bad by who has chosen.
 
 They are stored like answers that were given, with the version that wrote each and its log-probs, and rated in
-the ledger: so a share, an undo, a quarantine and forgetting hold for them as for every rating. Nobody was
-shown them as an answer: they stand in no history and no inbox, and do not bring a round nearer.
+the ledger: so a share, an undo, a rollback window and forgetting hold for them as for every rating. Nobody
+was shown them as an answer: they stand in no history and no inbox, and do not bring a round nearer.
 """
 
 from __future__ import annotations
