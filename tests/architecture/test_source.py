@@ -92,7 +92,40 @@ EXPRESSIONS = {
     "training/goodbot_training/tiny/judge.py": "the tiny model's answers",
     "training/goodbot_training/tiny/styles.py": "our own tables",
 }
+DOUBLES = {
+    "core/goodbot/base/clock.py": "`growing` itself",
+    "core/goodbot/learning/evaluation/rule.py": "how likely a count is by luck",
+    "core/goodbot/learning/training/claims.py": "what an old rating weighs",
+    "core/goodbot/learning/training/curve.py": "which steps of a curve are kept",
+    "training/goodbot_training/round/attempts.py": "the rate of a step that is taken again",
+}
+"""Where two is raised to a power, and why it is no pause."""
 ONES_OWN_TERMINAL = "connectors/goodbot_connectors/terminal/"
+
+
+def doubles(tree: ast.AST) -> bool:
+    """Whether something in it is doubled again and again, or two is raised to a power that is counted."""
+    return any(_doubles(node) for node in ast.walk(tree))
+
+
+def _doubles(node: ast.AST) -> bool:
+    match node:
+        case ast.AugAssign(op=ast.Mult(), value=ast.Constant(value=2 | 2.0)):
+            return True
+        case ast.Assign(targets=[target], value=value):
+            own = ast.unparse(target)
+            return any(
+                isinstance(one, ast.BinOp)
+                and isinstance(one.op, ast.Mult)
+                and {ast.unparse(one.left), ast.unparse(one.right)} in ({own, "2"}, {own, "2.0"})
+                for one in ast.walk(value)
+            )
+        case ast.BinOp(left=ast.Constant(value=1 | 2 | 2.0), op=ast.Pow() | ast.LShift(), right=power):
+            return not isinstance(power, ast.Constant)
+        case ast.Call(func=ast.Name(id="pow"), args=[ast.Constant(value=2 | 2.0), power, *_]):
+            return not isinstance(power, ast.Constant)
+        case _:
+            return False
 
 
 def test_no_module_is_too_long() -> None:
@@ -102,8 +135,39 @@ def test_no_module_is_too_long() -> None:
 
 def test_who_tries_again_waits_longer_by_one_function() -> None:
     """`growing` of `goodbot.base.clock`: no other place doubles a pause."""
-    by_hand = re.compile(r"(\w+) = min\(2 \* \1\b|2\.0 ?\*\* ?(?:n|tries|attempt)\b")
-    assert {module.path for module in modules() if by_hand.search(module.text)} == set()
+    assert {module.path for module in modules() if doubles(module.tree)} == DOUBLES.keys()
+
+
+def test_who_is_cut_off_comes_back_by_one_function() -> None:
+    """`spread` and `jittered` of the connectors' kit: no other place draws a pause by lot."""
+    lots = {
+        module.path
+        for module in modules()
+        if module.package == "goodbot_connectors" and re.search(r"\brandom\.(uniform|random)\(", module.text)
+    }
+    assert lots == {"connectors/goodbot_connectors/kit/backoff.py"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pause *= 2",
+        "self.pause *= 2.0",
+        "pause = min(60.0, 2 * pause)",
+        "pause = pause * 2",
+        "wait = 2**tries",
+        "wait = first * 2.0 ** min(tries, 6)",
+        "wait = 1 << tries",
+        "wait = pow(2, tries)",
+    ],
+)
+def test_doubling_is_seen(line: str) -> None:
+    assert doubles(ast.parse(line))
+
+
+@pytest.mark.parametrize("line", ["most = 2**31", "size = 1 << 20", "pause = 2 * other", "half = x**2"])
+def test_what_is_no_doubling_is_let_pass(line: str) -> None:
+    assert not doubles(ast.parse(line))
 
 
 def test_no_function_is_too_long() -> None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`patiently`: a call that a platform refuses for a while."""
+"""How long is waited after a platform has refused, or was lost."""
 
 from __future__ import annotations
 
 import pytest
 from goodbot.testing.clock import VirtualClock
-from goodbot_connectors.kit.backoff import FloodError, patiently
+from goodbot_connectors.kit.backoff import FloodError, patiently, spread
 
 
 class Refusing:
@@ -44,3 +44,10 @@ async def test_it_gives_up(pauses: tuple[float, ...], patient: bool, heard: int)
     with pytest.raises(FloodError):
         await waited(call, patient=patient)
     assert call.heard == heard
+
+
+def test_who_were_cut_off_at_once_come_back_apart() -> None:
+    pauses = [spread(10.0) for _ in range(50)]
+    assert all(5.0 <= pause <= 10.0 for pause in pauses)
+    assert len(set(pauses)) > 1
+    assert spread(0.0) == 0.0

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
@@ -28,6 +27,7 @@ from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.config import TOKEN
 from goodbot_connectors.discord.progress import Cursor, Progress
 from goodbot_connectors.discord.room import HeldDispatches
+from goodbot_connectors.kit.backoff import spread
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class Gateway:
                 ends[end] += 1
                 if pause:  # every few hours Discord wants another connection, which is no trouble
                     self._host.trouble("the connection to Discord is down; it is tried again")
-                await self._host.clock.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
+                await self._host.clock.sleep(spread(pause))
         except Exception as error:
             if first.done():
                 raise

@@ -25,6 +25,11 @@ def jittered(seconds: float) -> float:
     return seconds * random.uniform(1.0, 1.1)  # noqa: S311
 
 
+def spread(seconds: float) -> float:
+    """At least half of a pause that we chose ourselves: those who were cut off at once come back apart."""
+    return seconds * random.uniform(0.5, 1.0)  # noqa: S311
+
+
 async def patiently(clock: Clock, call: Callable[[], Awaitable[T]], *, patient: bool = True) -> T:
     """Call, and wait as long as the platform asks, a few times; longer each time where it does not say.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, cast
 
@@ -26,6 +25,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 
+from goodbot_connectors.kit.backoff import spread
 from goodbot_connectors.kit.dates import Dates
 from goodbot_connectors.kit.fields import as_json, string
 from goodbot_connectors.kit.listener import Listener
@@ -129,7 +129,7 @@ class SocketTransport:
         """A new address for slack_sdk's client, after a pause that grows while there is none."""
         if self._failures:
             pause = growing(self._failures, most=_LONGEST_PAUSE)
-            await self._host.clock.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
+            await self._host.clock.sleep(spread(pause))
         self._failures += 1
         try:
             url = await self._open()

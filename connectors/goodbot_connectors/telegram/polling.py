@@ -9,7 +9,6 @@ after `host.submit` has committed, so that a crash in between gets the same upda
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable
 
@@ -17,7 +16,7 @@ from goodbot.api.connector import ConnectorHost
 from goodbot.base.clock import ago, growing
 from goodbot.base.errors import RetriableError, StoreError
 
-from goodbot_connectors.kit.backoff import jittered
+from goodbot_connectors.kit.backoff import jittered, spread
 from goodbot_connectors.telegram.api import Api
 from goodbot_connectors.telegram.client import REFUSED_PAUSE
 from goodbot_connectors.telegram.intake import Cursor, Intake, Taken, next_offset
@@ -81,7 +80,7 @@ class Polling:
                     await self._host.clock.sleep(growing(self._pauses, first=0.1, most=_UNHELD_MOST))
             except (RetriableError, StoreError) as error:
                 # Nothing was confirmed: the next poll gets the same updates again.
-                pause = growing(failures, most=_BACKOFF_MOST) * random.uniform(0.5, 1)  # noqa: S311
+                pause = spread(growing(failures, most=_BACKOFF_MOST))
                 if isinstance(error, RetriableError):
                     pause = max(pause, jittered(error.retry_after))
                 failures += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 
 import aiohttp
-from goodbot.base.clock import Clock
+from goodbot.base.clock import Clock, growing
 
 from goodbot_fakes.telegram.errors import Json, bad_request
 from goodbot_fakes.telegram.updates import Pending, UpdateQueue
@@ -99,7 +99,7 @@ class Webhook:
                     group.create_task(deliver(update))
 
     async def _deliver(self, http: aiohttp.ClientSession, update: Pending) -> None:
-        failures, pause = 0, 1.0
+        failures, pauses = 0, 0
         while update in self._queue.pending:
             status, wait = await self._send(http, update)
             self.attempts.append((update.id, status))
@@ -107,8 +107,8 @@ class Webhook:
             if 200 <= status < 300:
                 break
             if failures and not wait:
-                pause = min(_LONGEST, 2 * pause)
-                wait = pause
+                pauses += 1
+                wait = growing(pauses, most=_LONGEST)
             failures += 1
             await self._clock.sleep(wait)
 
