@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         StoreError,
         TrainingError,
     )
+    from goodbot.base.proxies import proxy_url
 
 __version__ = "0.1.0"
 
@@ -146,6 +147,7 @@ __all__ = [
     "Waiting",
     "command_in",
     "hookimpl",
+    "proxy_url",
 ]
 
 _HOMES = {
@@ -162,6 +164,7 @@ _HOMES = {
         "StoreError",
         "TrainingError",
     ),
+    "base.proxies": ("proxy_url",),
     "api.hookspecs": ("hookimpl",),
     "api.judge": ("Asks", "Judge", "JudgeCase", "JudgeSpec", "Judgement"),
     "api.model": ("ModelSpec",),

@@ -9,13 +9,19 @@ snapshot anew; else raise `API_VERSION` first::
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import enum
 import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import goodbot
+import goodbot.inference.api
+import goodbot_training.api
 import pytest
 from goodbot import testing
 from goodbot.api import (
@@ -35,6 +41,9 @@ from goodbot.api import (
     tracker,
 )
 from goodbot.api.connector import API_VERSION
+from goodbot.cli.plugin.command import KINDS, render
+
+from tests.architecture.source import ROOT
 
 SNAPSHOTS = Path(__file__).parent / "api"
 
@@ -104,10 +113,17 @@ PARTS = (
 )
 
 
+STANDS_ON = (goodbot.inference.api, goodbot_training.api)
+"""Code of ours that two kinds of plugins build on: the names stay where they are."""
+PUBLIC = {one.__name__: set(one.__all__) for one in (goodbot, testing, *STANDS_ON)}
+
+
 def describe() -> str:
     """The API as text: one line a name, a field, a method."""
     lines = [f"API_VERSION {API_VERSION}", "", "goodbot:"]
     lines += [f"  {name}" for name in sorted(goodbot.__all__)]
+    for module in STANDS_ON:
+        lines += ["", f"{module.__name__}:", *(f"  {name}" for name in sorted(module.__all__))]
     for part in PARTS:
         bases = ", ".join(base.__name__ for base in part.__bases__)
         lines += ["", f"{part.__module__}.{part.__name__}({bases}):"]
@@ -151,6 +167,53 @@ def test_every_public_name_is_there() -> None:
     missing = [name for name in goodbot.__all__ if not hasattr(goodbot, name)]
     missing += [name for name in testing.__all__ if not hasattr(testing, name)]
     assert missing == []
+
+
+def is_public(name: str) -> bool:
+    """Whether an author may count on a name, given in full; a module of `goodbot.api` is one."""
+    module, _, own = name.rpartition(".")
+    if name in PUBLIC or own in PUBLIC.get(module, ()):
+        return True
+    if f"{name}.".startswith("goodbot.api."):
+        return pkgutil.resolve_name(name) is not None
+    return False
+
+
+def imported(text: str) -> Iterator[str]:
+    """Every name of ours that a plugin's module imports."""
+    for node in ast.walk(ast.parse(text)):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        at = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        ours = [f"{at}{name}" for name in names]
+        yield from (name for name in ours if name.partition(".")[0] in ("goodbot", "goodbot_training"))
+
+
+def asked_for() -> Iterator[tuple[str, str]]:
+    """Where an author is told to use a name of ours, and the name."""
+    for kind in KINDS:
+        for file, text in render(kind, "pigeon").items():
+            if file.endswith(".py"):
+                yield from ((f"{kind}: {file}", name) for name in imported(text))
+    for page in ("plugins.md", "hooks.md"):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+        yield from ((page, name) for block in blocks for name in imported(block))
+        yield from ((page, name) for name in re.findall(r"`(goodbot(?:_training)?(?:\.\w+)+)", text))
+
+
+def test_an_author_is_told_to_use_public_names_only() -> None:
+    asked = set(asked_for())
+    for name in ("goodbot.inference.api.RemoteServer", "goodbot_training.api.Objective", "goodbot.proxy_url"):
+        assert name in {one for _, one in asked}, "the scan has lost its subject"
+    assert {(where, name) for where, name in asked if not is_public(name)} == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["goodbot.base.clock.Clock", "goodbot.inference.servers.remote.RemoteServer", "goodbot.nothing"]
+)
+def test_what_is_ours_alone_is_seen(name: str) -> None:
+    assert not is_public(name)
+    assert [*imported(f"from {name.rpartition('.')[0]} import {name.rpartition('.')[2]}")] == [name]
 
 
 def test_the_api_is_what_its_number_says() -> None:

@@ -49,7 +49,8 @@ def folders(package: str) -> set[tuple[str, str]]:
 
 
 def test_folders_of_training_point_down() -> None:
-    arrows = folders("goodbot_training")
+    # `api` names what authors import: it is on top of all, and nobody of ours asks it
+    arrows = {(a, b) for a, b in folders("goodbot_training") if a != "api"}
     assert {folder for arrow in arrows for folder in arrow} <= set(TRAINING)
     assert {(a, b) for a, b in arrows if TRAINING.index(b) > TRAINING.index(a)} == set()
 

@@ -13,8 +13,8 @@ class ObjectiveSpec:
     name: str
     """What `[training.settings] objective` says to choose it."""
     factory: str
-    """`package.module:function`: takes the settings of the round (`goodbot_training.job.settings.
-    TrainingSettings`), gives a `goodbot_training.objectives.Objective`."""
+    """`package.module:function`: takes the settings of the round (`goodbot_training.api.TrainingSettings`),
+    gives a `goodbot_training.api.Objective`."""
     requires: tuple[str, ...] = ()
     """Modules that must be importable, checked without importing them."""
     hindsight: bool = False

@@ -20,8 +20,8 @@ from goodbot import (
     Receipt,
     Reply,
     RetriableError,
+    StoreError,
 )
-from goodbot.base.errors import StoreError
 
 from goodbot_matrixlike import SPEC, TOKEN, MatrixlikeSettings, normalize
 from goodbot_matrixlike.api import Api

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 from goodbot import (
+    ChannelKind,
     ChannelRef,
     CommandEvent,
     Event,
@@ -16,7 +17,6 @@ from goodbot import (
     RatingKind,
     UserRef,
 )
-from goodbot.api.events import ChannelKind
 
 VALUES = {"👍": 1.0, "👎": -1.0}
 COMMAND = "!rl"
