@@ -86,6 +86,8 @@ class Survey(ABC):
     """As people write it."""
     ports: ClassVar[tuple[int, ...]] = ()
     """Where it usually listens on this machine."""
+    moved_by: ClassVar[str] = ""
+    """The variable of the environment by which it is told to listen elsewhere (`HOST:PORT`, or a URL)."""
     questions: ClassVar[tuple[str, ...]] = (MODELS,)
     """Paths that are asked by GET; they must be harmless to any other server."""
     priority: ClassVar[int] = 20

@@ -20,9 +20,7 @@ from urllib.parse import urlsplit
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
 from goodbot.base.errors import ConfigError, UsageError, boundary
-from goodbot.base.worded import Worded
-from goodbot.inference.servers.plugin import SPECS
-from goodbot.inference.surveys.lm_studio import LmStudioSurvey
+from goodbot.inference.servers.plugin import SPECS, WITHOUT_DRIVER
 
 if TYPE_CHECKING:
     import aiohttp
@@ -38,12 +36,12 @@ _LARGEST = 1 << 20
 
 def surveys(specs: Iterable[ServerSpec] = SPECS) -> dict[str, Survey]:
     """What can be found, by kind: the drivers' own surveys, surest first."""
-    found: list[Survey] = [LmStudioSurvey()]
-    for spec in specs:
-        if spec.survey:
-            module, _, name = spec.survey.partition(":")
-            with boundary(logger, "%s cannot be looked for", spec.name):
-                found.append(_whole(getattr(import_module(module), name)(), spec.name))
+    found: list[Survey] = []
+    for kind, place in {**WITHOUT_DRIVER, **{spec.name: spec.survey for spec in specs}}.items():
+        if place:
+            module, _, name = place.partition(":")
+            with boundary(logger, "%s cannot be looked for", kind):
+                found.append(_whole(getattr(import_module(module), name)(), kind))
     found.sort(key=lambda survey: -survey.priority)
     return {survey.kind: survey for survey in found}
 
@@ -56,6 +54,9 @@ def _whole(survey: Any, kind: str) -> Survey:
     given: tuple[Any, ...] = (survey.ports, survey.questions)
     if not all(type(one) is tuple for one in given):
         raise ConfigError("its survey's `ports` are a tuple of numbers, its `questions` one of paths")
+    moved: Any = survey.moved_by
+    if not isinstance(moved, str):
+        raise ConfigError("its survey's `moved_by` is the name of a variable")
     return survey
 
 
@@ -82,27 +83,31 @@ def origin(server: FoundServer, name: str) -> list[str]:
 
 
 def usual(environ: Mapping[str, str] = os.environ, known: Iterable[Survey] = ()) -> list[str]:
-    """Where servers usually listen. `OLLAMA_HOST` may move Ollama; only this machine is asked.
+    """Where servers usually listen, first those that were moved; only this machine is asked.
 
     `GOODBOT_SERVER_PORTS` (numbers with commas) replaces the ports.
     """
+    known = list(known) or list(surveys().values())
     given = environ.get("GOODBOT_SERVER_PORTS")
     ports = (
         [int(part) for part in given.split(",") if part.strip().isdecimal()]
         if given is not None
-        else sorted({port for survey in known or surveys().values() for port in survey.ports})
+        else sorted({port for survey in known for port in survey.ports})
     )
     urls = [f"http://127.0.0.1:{port}" for port in ports]
-    if moved := environ.get("OLLAMA_HOST"):
-        try:
-            parts = urlsplit(moved if "//" in moved else f"http://{moved}")
-            host = "127.0.0.1" if parts.hostname in ("0.0.0.0", "::") else parts.hostname or ""  # noqa: S104  a meaning, no bind
-            url = f"{parts.scheme}://{_bracketed(host)}:{parts.port or 11434}"
-        except ValueError:
-            return urls
-        if _is_here(host) and url not in urls:
-            urls.insert(0, url)
-    return urls
+    moved = [_moved(survey, environ.get(survey.moved_by, "")) for survey in known if survey.moved_by]
+    return list(dict.fromkeys((*filter(None, moved), *urls)))
+
+
+def _moved(survey: Survey, told: str) -> str:
+    """Where a server listens that was told so, if that is on this machine."""
+    try:
+        parts = urlsplit(told if "//" in told else f"http://{told}")
+        host = "127.0.0.1" if parts.hostname in ("0.0.0.0", "::") else parts.hostname or ""  # noqa: S104  a meaning, no bind
+        port = parts.port or next(iter(survey.ports), 80)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{_bracketed(host)}:{port}" if _is_here(host) else ""
 
 
 def checked(url: str) -> str:

@@ -101,6 +101,8 @@ SPECS = (
         survey="goodbot.inference.surveys.openai:OpenAISurvey",
     ),
 )
+WITHOUT_DRIVER = {"lmstudio": "goodbot.inference.surveys.lm_studio:LmStudioSurvey"}
+"""Servers that are found on this machine although none of them can answer while goodbot learns."""
 
 
 @hookimpl

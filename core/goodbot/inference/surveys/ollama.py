@@ -20,6 +20,7 @@ class OllamaSurvey(Survey):
 
     kind, title = "ollama", "Ollama"
     ports = (11434,)
+    moved_by = "OLLAMA_HOST"
     questions = (_VERSION, _TAGS)
     priority = 50
 

@@ -90,6 +90,20 @@ def test_ollama_may_have_moved_but_only_on_this_machine() -> None:
     assert usual({"GOODBOT_SERVER_PORTS": ""}) == []
 
 
+def test_a_plugin_s_server_may_have_moved_as_it_says_itself() -> None:
+    class Homing(Pigeon):
+        moved_by = "PIGEON_HOST"
+
+    there = {"PIGEON_HOST": "0.0.0.0", "OLLAMA_HOST": "127.0.0.1:7000"}
+    assert usual({**there, "PIGEON_HOST": "[::1]:9"}, [Homing()]) == [
+        "http://[::1]:9",
+        "http://127.0.0.1:4711",
+    ]
+    assert usual(there, [Homing()]) == ["http://127.0.0.1:4711"], "its own port, where none is told"
+    assert usual(there, [Pigeon()]) == ["http://127.0.0.1:4711"], "of others it knows nothing"
+    assert "http://127.0.0.1:7000" in usual(there, surveys().values())
+
+
 def test_only_this_machines_servers_are_looked_at() -> None:
     assert checked("http://localhost:1234/v1") == "http://localhost:1234"
     for wrong in ("http://192.0.2.7:1", "ftp://127.0.0.1", "http://", "http://127.0.0.1:x"):
@@ -293,6 +307,10 @@ class Impostor(Pigeon):
     priority = 1
 
 
+class Lost(Pigeon):
+    moved_by = ("PIGEON_HOST",)  # type: ignore[assignment]
+
+
 class OnePort(Pigeon):
     ports = 4711  # type: ignore[assignment]
 
@@ -347,7 +365,8 @@ async def test_doctor_lets_a_plugin_s_server_say_what_it_is(
 
 
 @pytest.mark.parametrize(
-    "survey", [f"{__name__}:{name}" for name in ("Lame", "Nameless", "Impostor", "OnePort", "Coo")] + ["x:Y"]
+    "survey",
+    [f"{__name__}:{name}" for name in ("Lame", "Nameless", "Impostor", "OnePort", "Lost", "Coo")] + ["x:Y"],
 )
 def test_a_plugin_s_fault_hides_no_other_server(survey: str) -> None:
     specs = (*SPECS, pigeons(survey=survey))
