@@ -128,6 +128,24 @@ def _doubles(node: ast.AST) -> bool:
             return False
 
 
+def assigned(tree: ast.AST) -> set[str]:
+    """What of other objects is set: a `self` sets its own."""
+    targets = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)]
+    stored = {ast.unparse(one) for one in targets if isinstance(one.ctx, ast.Store)}
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    by_name = {ast.unparse(one) for one in calls if ast.unparse(one).endswith("setattr")}
+    return {one for one in stored | by_name if not one.startswith("self.")}
+
+
+def test_no_part_is_half_made() -> None:
+    """A goodbot is put together by constructors alone: no part gets another one afterwards."""
+    [wiring] = [module for module in modules() if module.name == "goodbot.daemon.wiring"]
+    assert assigned(wiring.tree) == set()
+    for line in ("a.b.at_once = c", "a.b['x'] = c", "setattr(a, 'b', c)", "a.b: int = 1", "a.b += c"):
+        assert assigned(ast.parse(line)), line
+    assert not assigned(ast.parse("x = a.b\ny: int = a.b[0]"))
+
+
 def test_no_module_is_too_long() -> None:
     lengths = {module.path: len(module.text.splitlines()) for module in modules()}
     assert {path for path, n in lengths.items() if n > LONGEST} == set()

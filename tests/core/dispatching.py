@@ -11,11 +11,12 @@ from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization
 from goodbot.access.limits import Quotas
 from goodbot.access.readers import Readers
+from goodbot.access.requests import JoinRequests
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import SystemClock
 from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.captures import Capturing
-from goodbot.conversation.follow_ups import FollowUps
+from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
@@ -28,7 +29,7 @@ from goodbot.store.training_pool import Pool
 def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratings: int = 40) -> Dispatcher:
     async def nothing(*args: object) -> None: ...
 
-    clock, plugins = SystemClock(), PluginHost()
+    clock, plugins, readers = SystemClock(), PluginHost(), Readers("en")
     authorization = Authorization(dict(grants))
     admission = Admission(authorization, Quotas(ServingConfig(), Path("/"), clock), clock)
     parts: dict[str, Any] = {"authorization": authorization, "clock": clock, "admission": admission}
@@ -48,6 +49,9 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
             talked=lambda: None,
             tell=nothing,
         ),
-        readers=Readers("en"),
+        tasks=FollowUpTasks(),
+        requests=JoinRequests(authorization, clock, nothing, readers),
+        readers=readers,
+        at_once=nothing,
         **parts,
     )

@@ -58,7 +58,7 @@ async def test_b7_a_question_under_which_the_model_ends_is_answered_by_the_next_
         await until(lambda: not bot.app.server.healthy())
         said = await asyncio.gather(*(bot.say(f"Number {n}?", user="owner") for n in range(3)))
         assert [one.text for one in said] == [f"v1 says: Number {n}?" for n in range(3)]
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert await bot.app.dispatcher.unfinished() == []
         await check(bot)
 

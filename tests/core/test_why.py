@@ -202,7 +202,7 @@ async def test_it_ends_in_time_and_holds_no_other_command_up(
         await bot.rated(8)
         await bot.train()
         release = asyncio.Event()
-        bot.app.dispatcher._spawn(_waits(release), "answer")  # somebody waits for an answer
+        bot.app.follow_up_tasks.spawn(_waits(release), "answer")  # somebody waits for an answer
         asking = asyncio.create_task(bot.chat.command("why"))
         await asyncio.sleep(0)
         assert "v1 answers" in await bot.command("status")

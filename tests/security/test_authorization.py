@@ -477,7 +477,7 @@ async def test_p10_what_was_refused_is_not_done_when_it_is_read_again_with_more_
         await bot.command("enable", channel="#off")
         again = await bot.chat.host.submit([pause, asked, later])
         assert [one.outcome for one in again] == [Outcome.DENIED, Outcome.DENIED, Outcome.ACCEPTED]
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
         assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")
 
@@ -511,7 +511,7 @@ async def test_p10_what_was_refused_stays_refused_after_a_restart(tmp_path: Path
     async with open_bot(tmp_path) as bot:
         receipts = await bot.chat.host.submit([pause, asked, rated, replace(rated, event_id="pressed now")])
         assert [one.outcome for one in receipts] == [*[Outcome.DENIED] * 3, Outcome.ACCEPTED]
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert "4711" not in str(await rows(bot.store, "SELECT messages FROM turns"))
         assert not await rows(bot.store, "SELECT 1 FROM switches WHERE name = 'paused' AND value <> ''")
         assert await rows(bot.store, "SELECT 1 FROM events WHERE event_id = 'pressed'") == []

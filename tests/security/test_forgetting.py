@@ -531,7 +531,7 @@ async def test_an_answer_under_way_that_repeats_them_is_dropped(tmp_path: Path) 
         bot.fake.set(generate="ok")
         await until(lambda: len(bot.chat.replies) == 2)
         assert "data was deleted while I answered" in bot.chat.replies[-1].text
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert await rows(bot.store, "SELECT id FROM turns") == []
         await wipe_later(bot)
         assert on_disk(tmp_path, "Moustache-7731") == []
@@ -741,13 +741,13 @@ async def test_p13_a_stranger_who_has_asked_to_join_is_forgotten_at_no_cost_to_o
 ) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         file, times, cards = exported_before(tmp_path), counted(bot, monkeypatch), list[str]()
-        tell = bot.app.dispatcher.requests._tell
+        tell = bot.app.join_requests._tell
 
         async def telling(notice: Any, still: Any) -> None:
             cards.append(notice.person)
             await tell(notice, still)
 
-        monkeypatch.setattr(bot.app.dispatcher.requests, "_tell", telling)
+        monkeypatch.setattr(bot.app.join_requests, "_tell", telling)
         for _ in range(2):
             assert "private" in (await bot.say("hello", user="mallory77")).text
             assert await rows(bot.store, "SELECT 1 FROM join_requests WHERE person = 'loopback:mallory77'")

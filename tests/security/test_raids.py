@@ -53,7 +53,7 @@ async def test_p5_what_waits_when_its_channel_is_switched_off_is_not_answered(tm
         await bot.command("disable", channel="#room")
         await bot.command("people", "revoke loopback:talker")
         go.set()
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert await rows(bot.store, "SELECT DISTINCT channel FROM turns") == [("talker",)], (
             "the config's stays"
         )
@@ -67,7 +67,7 @@ async def test_p5_whose_right_was_taken_meanwhile_is_not_answered(tmp_path: Path
         assert await outcomes(bot, asked(1, "guest", "guest")) == [TAKEN]
         await bot.command("people", "revoke loopback:guest")
         go.set()
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         assert await rows(bot.store, "SELECT 1 FROM turns") == []
 
 

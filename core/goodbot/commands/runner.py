@@ -152,7 +152,7 @@ class CommandRunner:
             receipt = replace(receipt, text="", offer=())  # of a rating the channel may see a nod
         await self._services.connectors.acknowledge(event, receipt)
         if receipt.outcome is Outcome.DENIED:
-            self._apart(self._services.dispatcher.requests.ask(event, receipt), "join request")
+            self._apart(self._services.join_requests.ask(event, receipt), "join request")
         return None
 
     def _apart(self, work: Coroutine[Any, Any, None], name: str) -> None:

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens after a commit of what came in."""
+"""What happens after a commit of what came in: what the other parts do then, and the tasks for it."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from goodbot.access.direct_message import Still
 from goodbot.api.events import Event, Receipt
 from goodbot.api.notice import Notice
+
+logger = logging.getLogger(__name__)
 
 Work = Callable[[Event], Awaitable[None]]
 
@@ -24,3 +29,39 @@ class FollowUps:
     rated: Callable[[], None]
     talked: Callable[[], None]
     tell: Callable[[Notice, Still], Awaitable[None]]
+
+
+class FollowUpTasks:
+    """What is being done of it, each in a task of its own: what fails hinders nothing else."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Awaitable[None], name: str) -> None:
+        """Do it soon; a failure is logged."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                logger.exception("%s failed", name)
+
+        self.hold(asyncio.create_task(guarded(), name=name))
+
+    def hold(self, task: asyncio.Task[Any]) -> None:
+        """Have `end` wait for this one, too."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def answering(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return any(task.get_name() == "answer" for task in self._tasks)
+
+    async def end(self, seconds: float) -> None:
+        """Give all of them a moment, then cancel them."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
-from typing import Any
 
 import aiosqlite
 
@@ -35,7 +34,7 @@ from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.conversation import one_commit, sanitize
 from goodbot.conversation.captures import Captured, Capturing
-from goodbot.conversation.follow_ups import FollowUps, Work
+from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks, Work
 from goodbot.conversation.masking import Masking
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.ratings import Ratings
@@ -66,20 +65,21 @@ class Dispatcher:
         capturing: Capturing,
         notes: Notes,
         follow_ups: FollowUps,
+        tasks: FollowUpTasks,
+        requests: JoinRequests,
         readers: Readers,
+        at_once: AtOnce,
     ) -> None:
+        """`at_once` does what a command that rates says, in the transaction in which it comes in."""
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
         self._admission, self._ratings, self._capturing = admission, ratings, capturing
         self._notes = notes
-        self._then, self._readers = follow_ups, readers
-        self.requests = JoinRequests(authorization, clock, follow_ups.tell, readers)
+        self._then, self._tasks, self._spawn = follow_ups, tasks, tasks.spawn
+        self._requests, self._readers, self._at_once = requests, readers, at_once
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._rated: asyncio.Queue[Event] = asyncio.Queue()
         """Commands that rate: each is stored already, and is told without waiting for what others ask."""
-        self.at_once: AtOnce = _not_yet
-        """Does what a command that rates says, in the transaction in which it comes in."""
         self._under_way = UnderWay(authorization, admission.note)
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._masking = Masking(store, capturing)
         self._closed = False
         self._late: list[Event] = []
@@ -123,8 +123,7 @@ class Dispatcher:
         # A caller that is cancelled (its HTTP client has hung up, say) leaves a commit behind
         # that a replay finds: what follows from it must happen all the same.
         task = asyncio.create_task(store_and_follow_up(), name="submit")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.hold(task)
         return await asyncio.shield(task)
 
     def _follow_all(
@@ -166,7 +165,7 @@ class Dispatcher:
         if open_ and isinstance(event, PressEvent) and receipt.turn:
             noted = await self._notes.pressed(db, event, receipt.turn)
             receipt = event.receipt(receipt.outcome, noted, turn=receipt.turn)
-        closed = await self.at_once(db, event) if open_ and sanitize.is_rating_command(event) else None
+        closed = await self._at_once(db, event) if open_ and sanitize.is_rating_command(event) else None
         if open_ or (receipt.text and not sanitize.is_one_too_many(receipt)):
             work = sanitize.to_do(event, receipt)
             open_ = open_ and closed is None
@@ -207,7 +206,7 @@ class Dispatcher:
         if receipt.outcome is Outcome.PAIRED:
             logger.info("paired: you are its owner (%s)", person(event.user))
         if receipt.outcome is Outcome.DENIED:
-            self._spawn(self.requests.ask(event, receipt), "join request")
+            self._spawn(self._requests.ask(event, receipt), "join request")
         self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:
@@ -217,22 +216,6 @@ class Dispatcher:
         else:
             self._then.talked()
             self._spawn(self._under_way.until_done(event, self._then.answer(event)), "answer")
-
-    def _spawn(self, work: Awaitable[None], name: str) -> None:
-        async def guarded() -> None:
-            try:
-                await work
-            except Exception:
-                logger.exception("%s failed", name)
-
-        task = asyncio.create_task(guarded(), name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    @property
-    def answering(self) -> bool:
-        """Whether somebody waits for an answer."""
-        return any(task.get_name() == "answer" for task in self._tasks)
 
     async def loop(self, command: Work) -> None:
         """Have each `command` done after the one before, in the order in which they came.
@@ -287,12 +270,4 @@ class Dispatcher:
         The inbox keeps what was cancelled.
         """
         self._closed = True
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=seconds)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-async def _not_yet(db: aiosqlite.Connection, event: Event) -> Receipt | None:
-    return None
+        await self._tasks.end(seconds)

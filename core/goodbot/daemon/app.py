@@ -21,6 +21,7 @@ from goodbot.conversation.connectors import CONNECTING
 from goodbot.conversation.note_trial import FollowTrial
 from goodbot.daemon import wiring
 from goodbot.daemon.http.http import Http
+from goodbot.daemon.parts import OperatingParts
 from goodbot.learning.core import Chosen
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, inspection, renames, trail, workshop
@@ -31,7 +32,7 @@ _DRAIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class App(wiring.OperatingParts):
+class App(OperatingParts):
     """One goodbot on one state directory, whole: made by `App.open(...)` or `App.on(...)`."""
 
     _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
@@ -166,7 +167,7 @@ class App(wiring.OperatingParts):
         with boundary(logger, "notices"):
             await self.notices.post()
         with boundary(logger, "who asks to join"):
-            await self.dispatcher.requests.again(self.store)
+            await self.join_requests.again(self.store)
         with boundary(logger, "progress"):
             await self.ratings.progress.catch_up(self.store, self.courier, self.config.serving.language)
 

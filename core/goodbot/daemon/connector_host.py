@@ -37,6 +37,7 @@ from goodbot.commands.settings_restart import restart
 from goodbot.commands.taught import taught
 from goodbot.commands.versions import versions
 from goodbot.config.secrets import Secrets
+from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.own_answers import own_turn
 from goodbot.learning import reward_model
 from goodbot.store import inbox
@@ -47,14 +48,16 @@ logger = logging.getLogger(__name__)
 class RunningHost:
     """A running goodbot as one connector sees it: the `goodbot.api.connector.ConnectorHost` of it."""
 
-    def __init__(self, spec: ConnectorSpec, services: Services, environ: Mapping[str, str]) -> None:
-        """`environ` is where its secrets are."""
+    def __init__(
+        self, spec: ConnectorSpec, services: Services, dispatcher: Dispatcher, environ: Mapping[str, str]
+    ) -> None:
+        """`dispatcher` takes in what it submits; `environ` is where its secrets are."""
         self.model, self.clock = services.own_model, services.clock
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping, self.state_dir = asyncio.Event(), services.config.home / "connectors" / spec.name
         self._name, self._title = spec.name, spec.title or spec.name
         self._services = services
-        self._store, self._dispatcher = services.store, services.dispatcher
+        self._store, self._dispatcher = services.store, dispatcher
         self._authorization, self._logins = services.authorization, services.logins
         self._connectors, self._scheduler = services.connectors, services.scheduler
         self._inbox = Inbox(services.store, services.authorization, reward_model.shown(services))

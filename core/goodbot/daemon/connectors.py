@@ -29,6 +29,7 @@ from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
 from goodbot.conversation.connectors import CONNECTING
+from goodbot.conversation.ingest import Dispatcher
 from goodbot.daemon.connector_host import RunningHost
 from goodbot.daemon.features import Features
 from goodbot.daemon.http.http import Http
@@ -43,8 +44,10 @@ _LONGEST_PAUSE = 60.0
 class ConnectorManager:
     """Builds, starts and stops the connectors, and builds the features, which answer where they do."""
 
-    def __init__(self, services: Services, http: Http, *, stops_http: bool) -> None:
-        self._services, self._http, self._stops_http = services, http, stops_http
+    def __init__(self, services: Services, dispatcher: Dispatcher, http: Http, *, stops_http: bool) -> None:
+        """`dispatcher` takes in what each submits."""
+        self._services, self._dispatcher = services, dispatcher
+        self._http, self._stops_http = http, stops_http
         self._running, self._errors = services.connectors.running, services.connectors.errors
         self.features = Features(services)
         self._hosts: dict[str, RunningHost] = {}
@@ -64,7 +67,7 @@ class ConnectorManager:
         for name, spec in sorted(specs.items()):
             if missing_modules(spec.requires):
                 raise MissingExtraError(f"the {name} connector", spec.extra or name)
-            host = RunningHost(spec, self._services, environ)
+            host = RunningHost(spec, self._services, self._dispatcher, environ)
             _, settings = config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
                 raise ConfigError(

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from goodbot.access.admission import Admission
@@ -16,6 +15,7 @@ from goodbot.access.groups import RaterGroups
 from goodbot.access.limits import Quotas
 from goodbot.access.login import Logins
 from goodbot.access.notices import Notices
+from goodbot.access.requests import JoinRequests
 from goodbot.api import marks
 from goodbot.api.plugins import PluginHost
 from goodbot.api.registry import choose_backend, reward_policy
@@ -28,7 +28,7 @@ from goodbot.config import Config, Grants
 from goodbot.conversation.captures import Capturing
 from goodbot.conversation.completions import ServedModel
 from goodbot.conversation.connectors import Connectors
-from goodbot.conversation.follow_ups import FollowUps
+from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks
 from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.conversation.judging import Judging
@@ -41,6 +41,7 @@ from goodbot.conversation.replies import Answers
 from goodbot.daemon.connectors import ConnectorManager, configured_grants, local_owner
 from goodbot.daemon.http.http import Http
 from goodbot.daemon.maintenance import Maintenance
+from goodbot.daemon.parts import OperatingParts
 from goodbot.inference.models import resolve
 from goodbot.inference.prompts import Room
 from goodbot.inference.servers import choice
@@ -151,62 +152,26 @@ def answering(base: LearningParts) -> AnsweringParts:
     )
     language = config.serving.language
     courier = Courier(store=store, clock=clock, connectors=connectors.running, language=language)
-    dispatcher = _dispatcher(base, connectors, presence, admission, ratings, notes, courier)
+    answers = _answers(base, connectors, presence, admission, ratings, notes)
+    tasks = FollowUpTasks()
     return AnsweringParts(
         **vars(base),
         connectors=connectors,
         presence=presence,
         quotas=quotas,
+        admission=admission,
         notes=notes,
         ratings=ratings,
-        courier=courier,
-        dispatcher=dispatcher,
-        own_model=ServedModel(
-            base,
-            presence=presence,
-            talked=base.scheduler.somebody_talks,
-            active=base.registry.active,
-            version_for=base.canary.version_for,
+        capturing=Capturing(
+            authorization=authorization,
+            admission=admission,
+            plugins=base.plugins,
+            clock=clock,
+            pool=base.pool,
+            vocabulary=vocabulary(base.model.path),
         ),
-        spare=SpareTime(server=base.server, clock=clock, busy=lambda: dispatcher.answering),
-    )
-
-
-def _dispatcher(
-    base: LearningParts,
-    connectors: Connectors,
-    presence: Presence,
-    admission: Admission,
-    ratings: Ratings,
-    notes: Notes,
-    courier: Courier,
-) -> Dispatcher:
-    generator = Generator(
-        base,
-        presence=presence,
-        connectors=connectors.running,
-        taint=ratings.taint,
-        rated=base.scheduler.wake,
-        version_for=base.canary.version_for,
-    )
-    answers = Answers(base, generator=generator, connectors=connectors, notes=notes, still=admission.still)
-    capturing = Capturing(
-        authorization=base.authorization,
-        admission=admission,
-        plugins=base.plugins,
-        clock=base.clock,
-        pool=base.pool,
-        vocabulary=vocabulary(base.model.path),
-    )
-    return Dispatcher(
-        store=base.store,
-        authorization=base.authorization,
-        plugins=base.plugins,
-        clock=base.clock,
-        admission=admission,
-        ratings=ratings,
-        capturing=capturing,
-        notes=notes,
+        courier=courier,
+        join_requests=JoinRequests(authorization, clock, courier.insist, courier.readers),
         follow_ups=FollowUps(
             answer=answers.answer,
             put_back=answers.put_back,
@@ -215,19 +180,35 @@ def _dispatcher(
             talked=base.scheduler.somebody_talks,
             tell=courier.insist,
         ),
-        readers=courier.readers,
+        follow_up_tasks=tasks,
+        own_model=ServedModel(
+            base,
+            presence=presence,
+            talked=base.scheduler.somebody_talks,
+            active=base.registry.active,
+            version_for=base.canary.version_for,
+        ),
+        spare=SpareTime(server=base.server, clock=clock, busy=lambda: tasks.answering),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class OperatingParts(Services):
-    """All parts of a goodbot."""
-
-    commands: CommandRunner
-    groups: RaterGroups
-    judging: Judging
-    manager: ConnectorManager
-    maintenance: Maintenance
+def _answers(
+    base: LearningParts,
+    connectors: Connectors,
+    presence: Presence,
+    admission: Admission,
+    ratings: Ratings,
+    notes: Notes,
+) -> Answers:
+    generator = Generator(
+        base,
+        presence=presence,
+        connectors=connectors.running,
+        taint=ratings.taint,
+        rated=base.scheduler.wake,
+        version_for=base.canary.version_for,
+    )
+    return Answers(base, generator=generator, connectors=connectors, notes=notes, still=admission.still)
 
 
 def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
@@ -236,16 +217,35 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
     services = _services(base, own)
     base.plugins.attach(services.news)
     base.plugins.attach(services.ab_test)
-    manager = ConnectorManager(services, own, stops_http=http is None)
     commands = CommandRunner(services)
-    base.dispatcher.at_once = commands.at_once
+    dispatcher = _dispatcher(base, commands)
+    manager = ConnectorManager(services, dispatcher, own, stops_http=http is None)
     return OperatingParts(
         **vars(services),
         commands=commands,
+        dispatcher=dispatcher,
         groups=RaterGroups(base.connectors.running, base.authorization, base.clock, base.connectors.trouble),
         judging=Judging(base),
         manager=manager,
         maintenance=Maintenance(services, manager),
+    )
+
+
+def _dispatcher(base: AnsweringParts, commands: CommandRunner) -> Dispatcher:
+    return Dispatcher(
+        store=base.store,
+        authorization=base.authorization,
+        plugins=base.plugins,
+        clock=base.clock,
+        admission=base.admission,
+        ratings=base.ratings,
+        capturing=base.capturing,
+        notes=base.notes,
+        follow_ups=base.follow_ups,
+        tasks=base.follow_up_tasks,
+        requests=base.join_requests,
+        readers=base.courier.readers,
+        at_once=commands.at_once,
     )
 
 

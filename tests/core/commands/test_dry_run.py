@@ -103,7 +103,7 @@ async def test_it_tells_how_far_a_round_goes_in_which_somebody_is_outvoted(tmp_p
 async def test_it_changes_nothing(tmp_path: Path) -> None:
     async with open_bot(tmp_path) as bot:
         await bot.rated(8)
-        await until(lambda: not bot.app.dispatcher.answering)
+        await until(lambda: not bot.app.follow_up_tasks.answering)
         before = await everything(bot)
         first = await ask(bot)
         assert await everything(bot) == before

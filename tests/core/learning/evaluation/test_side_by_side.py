@@ -88,7 +88,7 @@ async def test_it_gives_up_where_people_talk_all_the_time(
         await bot.train()
         bot.fake.set(generate="held")
         talking = asyncio.create_task(bot.say("word " * 40))
-        await until(lambda: bot.app.dispatcher.answering)
+        await until(lambda: bot.app.follow_up_tasks.answering)
         assert "there was no quiet moment" in await bot.command("compare", "base v1 Hm?")
         bot.fake.set(generate="ok")
         assert (await talking).text

@@ -131,7 +131,7 @@ async def test_what_was_asked_just_before_is_answered_before_it_learns(tmp_path:
         await bot.rated(8)
         bot.fake.set(generate="slow", train="slow")
         answer = asyncio.create_task(bot.say("one two three four five six seven eight"))
-        await until(lambda: bot.app.dispatcher.answering)
+        await until(lambda: bot.app.follow_up_tasks.answering)
         await bot.command("train")
         assert (await answer).text.startswith("v0 says: one two")
         bot.fake.set(generate="ok")
