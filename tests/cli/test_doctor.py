@@ -160,6 +160,7 @@ def test_truncated_weights(home: Path, tmp_path: Path, doctor_says: Any) -> None
 def test_a_daemon_that_is_well(running: Bot) -> None:
     found = {check["part"]: check for check in running.json("doctor")["checks"]}
     assert str(running.process.pid) in found["daemon"]["text"]
+    assert found["next training"]["text"] == running.json("status")["next"] != ""
     assert found["adapter"]["text"] == "the base model answers, as it should"
     assert found["database"]["state"] == "ok"
     assert "only demonstrates" in found["model"]["text"], "the model that the daemon has"

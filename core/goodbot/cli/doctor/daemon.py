@@ -30,7 +30,9 @@ async def daemon(examined: Examined) -> Sequence[Check]:
             for name in examined.config.features
             if name in states
         ]
-        return [ok("daemon", phrase("doc_process", pid=status.get("pid"), time=_uptime(status))), *failed]
+        running = phrase("doc_process", pid=status.get("pid"), time=_uptime(status))
+        waits = status.get("next")  # the one condition that decides, as `status` and `why` have it
+        return [ok("daemon", running), *([ok("next training", str(waits))] if waits else []), *failed]
     held, pid = holder(examined.config.home)
     if held:
         if doing := await asyncio.to_thread(_starting, examined.config.home):
