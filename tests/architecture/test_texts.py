@@ -70,6 +70,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.probe": 3,  # to the model, and of a server that breaks off
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
+    "goodbot.conversation.asking": 1,  # to the log
     "goodbot.conversation.completions": 2,  # to programs
     "goodbot.conversation.generate": 2,  # to the log
     "goodbot.conversation.ingest": 1,  # to connectors

@@ -91,7 +91,7 @@ def sentences(data: Mapping[str, Any], busy: str = "", language: str = "") -> li
             lines.append(say("dry_lora", language, **weights, **where))
         lines += _cost(data["estimate"], language) if data["estimate"] else [data["unknown"]]
         lines += _remote(data["remote"], language)
-        lines.append(_tenancy(data["tenancy"], language))
+        lines.append(_sharing(data["tenancy"], language))
     lines.append(_now(data, busy, language))
     return lines
 
@@ -189,7 +189,7 @@ def _memory(estimate: Mapping[str, Any], language: str) -> str:
     )
 
 
-def _tenancy(plan: Mapping[str, Any], language: str) -> str:
+def _sharing(plan: Mapping[str, Any], language: str) -> str:
     """Both peaks, and how they go together."""
     peaks = plan["peaks"]
     parts = [
