@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from goodbot.inference.servers.plugin import SPECS, WITHOUT_DRIVER
 
 from tests.architecture.source import ROOT, modules, pyproject
 from tests.support import require_program
@@ -126,6 +127,33 @@ def _doubles(node: ast.AST) -> bool:
             return not isinstance(power, ast.Constant)
         case _:
             return False
+
+
+SERVERS = ({spec.name for spec in SPECS} | WITHOUT_DRIVER.keys()) - {"mlx", "embedded"}
+"""By name, but for a backend's and for goodbot itself."""
+THEIR_ROOMS = ("goodbot.inference.servers", "goodbot.inference.surveys")
+
+
+def tells_apart(tree: ast.AST) -> set[str]:
+    """The model servers that it asks for by name, and the variables that are one server's own."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            texts = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
+            found |= {str(one) for one in texts} & SERVERS
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= set(re.findall(r"\b(?:OLLAMA|VLLM|SGLANG|LLAMA)_[A-Z]+\b", node.value))
+    return found
+
+
+def test_nobody_asks_which_model_server_it_is_but_its_own_modules() -> None:
+    """So a plugin's is found, examined and diagnosed as ours are."""
+    core = [module for module in modules() if module.package == "goodbot"]
+    others = [module for module in core if not module.name.startswith(THEIR_ROOMS)]
+    assert {module.path: found for module in others if (found := tells_apart(module.tree))} == {}
+    for line in ("a.kind == 'vllm'", "b in ('ollama', 'x')", "environ.get('OLLAMA_HOST')"):
+        assert tells_apart(ast.parse(line)), line
+    assert not tells_apart(ast.parse("backend == 'mlx'\nname = 'vllm'"))
 
 
 def assigned(tree: ast.AST) -> set[str]:
