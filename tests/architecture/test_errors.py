@@ -42,7 +42,7 @@ ENGLISH: dict[str, int] = {
     "goodbot.base.safe_tar": 3,  # of an archive that was altered by hand
     "goodbot.base.sse": 2,  # of a model server that breaks its protocol
     "goodbot.config.vault": 2,  # what is odd in a file that nobody edits
-    "goodbot.inference.models.servers": 2,  # to whoever writes a plugin
+    "goodbot.inference.models.servers": 3,  # to whoever writes a plugin
 }
 
 

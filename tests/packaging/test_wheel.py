@@ -337,13 +337,20 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shop(tmp_path_factory.mktemp("shop") / "wheels", sorted(_closure(BASE)))
 
 
+@pytest.fixture(params=["uv", "pipx"])
+def tool(request: pytest.FixtureRequest) -> str:
+    """Asked for before the wheels are packed."""
+    require(request.param)
+    require("ensurepip")
+    return request.param
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", ["uv", "pipx"])
 def test_one_line_of_uv_or_pipx_is_enough(
-    tool: str, wheel: Path, wheels: Path, told: Message, tmp_path: Path
+    tool: str, request: pytest.FixtureRequest, told: Message, tmp_path: Path
 ) -> None:
     """Their lines as the pages have them, with this wheel in the place of the folder and of its extra."""
-    require(tool)
+    wheel, wheels = request.getfixturevalue("wheel"), request.getfixturevalue("wheels")
     home = tmp_path / "ada"
     home.mkdir()
     ada = Newcomer(home, wheels)

@@ -108,7 +108,7 @@ class Vault:
             text = secrets.from_keyring(_entry(mark))
         except ConfigError as error:
             wrong = "the data in {home} are encrypted, and {why}; or {copy}"
-            raise StoreError(Worded(wrong, home=self.home, why=error, copy=_COPY)) from error
+            raise StoreError(Worded(wrong, home=self.home, why=said_by(error), copy=_COPY)) from error
         key = _bytes(text)
         if key is None or mark_of(key).id != mark.id:
             lost = "the data in {home} are encrypted, and the keyring has no key {id}: {copy}; {nobody}"

@@ -144,6 +144,7 @@ class ControlSocket:
             if command == "status" and not self._ready.is_set():
                 return {"ok": True, **self._starting()}
             app = await self._started()
+            language = language or app.config.serving.language
             async with _progress(app, writer, wanted="wait" in args):
                 result = await execute(app, command, args, language)
         except GoodbotError as error:

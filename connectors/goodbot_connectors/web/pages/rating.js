@@ -135,14 +135,17 @@ export class RatingBar {
     this.receipt.textContent = text;
     this.receipt.classList.toggle("error", bad);
     this.offer.replaceChildren();
-    if (!offer.length) return;
-    const again = offer.some((one) => one.action.startsWith("again:"));
-    const group = el("div", { class: "offer-row", role: "group", "aria-label": say(again ? "page_another_answer" : "page_choices") });
-    if (again) group.append(el("span", { class: "offer-label" }, say("page_again_as")));
-    for (const one of offer) {
-      group.append(latecomer(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
+    const again = offer.filter((one) => one.action.startsWith("again:"));
+    const others = offer.filter((one) => !again.includes(one));
+    for (const [name, row] of [["page_another_answer", again], ["page_choices", others]]) {
+      if (!row.length) continue;
+      const group = el("div", { class: "offer-row", role: "group", "aria-label": say(name) });
+      if (row === again) group.append(el("span", { class: "offer-label" }, say("page_again_as")));
+      for (const one of row) {
+        group.append(latecomer(one.label, { class: "chip small", onclick: () => this.press(one.action) }));
+      }
+      this.offer.append(group);
     }
-    this.offer.append(group);
   }
 
   // A place to type a reason or a better answer.

@@ -80,7 +80,7 @@ class Settings extends Page {
     this.#started = started;
     find("#again").hidden = settings.every((one) => same(one.value, one.now));
     find("#trouble").hidden = !trouble;
-    find("#trouble").replaceChildren(...(trouble ? [say("page_settings_trouble"), " ", el("span", { lang: "en" }, trouble)] : []));
+    find("#trouble").replaceChildren(...(trouble ? [say("page_settings_trouble"), " ", trouble] : []));
   }
 
   #narrow() {
@@ -114,7 +114,7 @@ class Settings extends Page {
     const name = one.key.slice(one.key.lastIndexOf(".") + 1);
     row.replaceChildren(
       el("div", { class: "line" },
-        el("div", {}, el("h3", {}, name), el("p", { lang: "en" }, ...coded(one.told)),
+        el("div", {}, el("h3", {}, name), el("p", {}, ...coded(one.told)),
           el("p", { class: "value" }, one.secret ? "••••••" : said(one.value)),
           el("p", { class: "meta" }, one.secret ? "" : el("span", {}, same(one.value, one.default) ? say("page_the_default") : say("page_default_is", { value: said(one.default) })),
             one.why_not ? el("span", {}, ...coded(one.why_not)) : ""),

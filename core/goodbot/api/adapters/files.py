@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from goodbot.base import encrypted
 from goodbot.base.errors import AdapterError, GoodbotError
-from goodbot.base.worded import Worded
+from goodbot.base.worded import Worded, said_by
 
 MAX_WEIGHTS = 16 << 30
 """Bytes. A LoRA adapter of rank 64 on a model of 70 billion weights has 3 GB."""
@@ -124,7 +124,7 @@ def sized(path: Path, *, limit: int, within: int | None = None) -> Generator[tup
         except AdapterError:
             raise
         except GoodbotError as error:
-            wrong = Worded("{name} cannot be decrypted: {why}", name=where, why=error)
+            wrong = Worded("{name} cannot be decrypted: {why}", name=where, why=said_by(error))
             raise AdapterError(wrong) from error
 
 
