@@ -13,6 +13,7 @@ from goodbot.access import limits
 from goodbot.base import full_disk
 from goodbot.base.errors import AdapterError, GoodbotError, StoreFullError, TrainingError
 from goodbot.base.full_disk import is_full
+from goodbot.learning.adapters import retention
 from goodbot.learning.training import attempts, disk_room
 
 from tests.core.builders import Bot, check, open_bot, rows, until
@@ -99,6 +100,34 @@ async def test_t10_nor_does_one_that_is_full_once_its_version_was_recorded(
         assert await bot.app.registry.active() == 1, "it was not trained once more"
         await check(bot)
         assert not list((tmp_path / "bot" / "staging").iterdir())
+
+
+async def test_t10_what_waits_for_the_disk_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither what answers nor one that was gone back from: by age alone its files would make room."""
+    async with open_bot(tmp_path) as bot:
+        for _ in range(2):
+            await bot.rated(8)
+            assert (await bot.train()).state == "activated"
+        await bot.rated(8)
+        await bot.command("pause")
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            raise FULL
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.registry, "activate", activate)
+            with pytest.raises(GoodbotError, match="free some space"):
+                await bot.train()
+        await retention.prune(bot.store, bot.app.registry, keep=2, now=0.0)
+        assert await rows(bot.store, "SELECT erased_at FROM adapters WHERE version = 3") == [(None,)]
+        await bot.command("resume")
+        await bot.settle()
+        run = await bot.last_run()
+        assert (run.id, run.state) == (3, "activated"), run.reason
+        assert await bot.app.registry.active() == 3
+        await check(bot)
 
 
 async def test_t10_what_waits_for_the_disk_does_not_go_live_once_its_rating_has_changed(
