@@ -530,6 +530,23 @@ async def test_p10_nobody_guesses_from_the_database_who_was_refused(tmp_path: Pa
         assert not await bot.store.read(lambda db: refusals.knows(db, sent))
 
 
+async def test_p10_a_key_that_cannot_be_read_keeps_nobody_from_rating(tmp_path: Path) -> None:
+    """Each event is looked up by it, within the transaction that stores the event."""
+    async with open_bot(tmp_path) as bot:
+        answer = await bot.say("What?")
+        key = tmp_path / "bot" / sealed.KEY
+        key.unlink(missing_ok=True)
+        key.symlink_to("x")
+        assert (await bot.react(answer, "👍")).outcome is Outcome.ACCEPTED
+        assert await bot.labels(answer)
+        sent = message("e", "hello", user=replace(OWNER, id="mallory77"), channel=place("not enabled"))
+        [receipt] = await bot.chat.host.submit([sent])
+        assert receipt.outcome is Outcome.DENIED
+        assert not await bot.store.read(lambda db: refusals.knows(db, sent))
+        found = await rows(bot.store, "SELECT length(event), length(person) FROM refused")
+        assert found == [(16, 16)], "an empty one would be everybody's"
+
+
 async def test_p10_what_is_known_of_refusals_is_bounded_names_nobody_and_goes_with_its_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,8 @@ of it (`goodbot.base.sealed`).
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from goodbot.api.events import Event
 from goodbot.base import sealed
 from goodbot.store.query import fetch, first
 
+logger = logging.getLogger(__name__)
+
 MOST = 20_000
 """The newest; no platform tells so much again."""
 _BYTES = 16
@@ -26,11 +30,15 @@ _BYTES = 16
 def function(home: Path) -> Callable[[bytes, int], bytes]:
     """SQL `refusal_mac(said, make)`, by the key of a state directory, which it may `make`.
 
-    Where there is none it is empty, as no row's is.
+    Where there is none, or none that can be read, it is empty, as no row's is.
     """
 
     def refusal_mac(said: bytes, make: int) -> bytes:
-        mac = (sealed.seal if make else sealed.known)(home, "refused", said)
+        try:
+            mac = (sealed.seal if make else sealed.known)(home, "refused", said)
+        except OSError as error:  # SQLite would fail with it, and so would what everybody else sends
+            logger.warning("what was refused is not known again: %s: %s", home / sealed.KEY, error.strerror)
+            return secrets.token_bytes(_BYTES) if make else b""
         return bytes.fromhex(mac)[:_BYTES]
 
     return refusal_mac
