@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _TRIES = 2
 """How often it is tried again after the model has ended under it."""
+_LONG = 86_400.0  # seconds that it waits for a disk that has room, but for what a child says
 
 
 class _Step(Enum):
@@ -54,6 +55,8 @@ class _New:
     gate: Mapping[str, Any]
     verdict: tuple[Reason, ...]
     """What the gate has said."""
+    kept: float = 0.0
+    """Since when a full disk has kept it from going live; 0: none has."""
 
     def activated(self, *waits: Reason) -> RunOutcome:
         """The run's end, with what it waits for."""
@@ -72,7 +75,7 @@ class Publisher:
     def __init__(self, core: Core, registry: AdapterRegistry, *, ask: str) -> None:
         """`ask` as in `[serving]`: when owners are asked which version is better."""
         self._store, self._clock, self._plugins, self._pool = core.store, core.clock, core.plugins, core.pool
-        self._registry, self._ask = registry, ask
+        self._registry, self._ask, self._home = registry, ask, core.config.home
         self._kept: _New | None = None
         """What a full disk has kept from going live."""
 
@@ -145,7 +148,7 @@ class Publisher:
             outcome = await self._activate(new)
         except Exception as error:
             if full_disk.is_full(error):
-                self._kept = new
+                self._kept = replace(new, kept=new.kept or self._clock.now())
             raise
         self._kept = None
         return outcome
@@ -217,7 +220,11 @@ class Publisher:
         self, new: _New, error: AdapterError | ServerError, left: int, life: int
     ) -> RunOutcome | None:
         """What comes of one that cannot be loaded; None: something speaks against it. Raises if it waits."""
-        if full_disk.is_full(error):
+        said: BaseException | None = error
+        while isinstance(said, AdapterError | ServerError):  # its words may be a server's, of another disk
+            said = said.__cause__
+        late = new.kept and self._clock.now() - new.kept > _LONG and not full_disk.lacking(self._home)
+        if full_disk.is_full(said) and not late:
             raise error
         if isinstance(error, NotServedError):  # nothing is wrong with what was learnt
             return await self._wait(new, adapters.UNSERVED, str(error))

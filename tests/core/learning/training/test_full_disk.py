@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from goodbot.access import limits
 from goodbot.base import full_disk
-from goodbot.base.errors import AdapterError, GoodbotError, StoreFullError, TrainingError
+from goodbot.base.errors import AdapterError, GoodbotError, ServerError, StoreFullError, TrainingError
 from goodbot.base.full_disk import is_full
 from goodbot.learning.adapters import retention
 from goodbot.learning.training import attempts, disk_room
@@ -71,6 +72,12 @@ def not_converted() -> AdapterError:
     return error
 
 
+def said_by_a_child() -> ServerError:
+    error = ServerError("it was not converted")
+    error.__cause__ = TrainingError("full", kind=full_disk.KIND)
+    return error
+
+
 @pytest.mark.parametrize("error", [StoreFullError("full"), not_converted()], ids=["database", "copy"])
 async def test_t10_nor_does_one_that_is_full_once_its_version_was_recorded(
     error: GoodbotError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -100,6 +107,42 @@ async def test_t10_nor_does_one_that_is_full_once_its_version_was_recorded(
         assert await bot.app.registry.active() == 1, "it was not trained once more"
         await check(bot)
         assert not list((tmp_path / "bot" / "staging").iterdir())
+
+
+@pytest.mark.parametrize("kind", [AdapterError, ServerError])
+async def test_t10_what_a_server_says_of_its_own_disk_lets_no_version_wait(
+    kind: type[GoodbotError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for as long as the server says so, and nothing else would train."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            raise kind(f"it refuses the adapter: {os.strerror(errno.ENOSPC)}")
+
+        monkeypatch.setattr(bot.app.registry, "activate", activate)
+        assert (await bot.train()).state == "failed"
+
+
+async def test_t10_nor_does_what_a_child_says_for_longer_than_a_day_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            raise said_by_a_child()
+
+        monkeypatch.setattr(bot.app.registry, "activate", activate)
+        monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
+        await fails(bot)
+        waits = bot.app.trainer._going_live
+        assert waits._kept is not None
+        waits._kept = replace(waits._kept, kept=waits._kept.kept - 86_000.0)
+        await fails(bot)
+        waits._kept = replace(waits._kept, kept=waits._kept.kept - 1000.0)
+        assert (await bot.train()).state == "failed"
 
 
 async def test_t10_what_waits_for_the_disk_keeps_its_files(
