@@ -652,7 +652,9 @@ async def test_s3_where_programs_own_keys_go_asks(home: Path, there: bool) -> No
     assert asked == {"upstream"} | (set() if there else {"pass_credentials"})
 
 
-def test_s3_a_forged_note_of_a_backup_deletes_nothing(tmp_path: Path) -> None:
+def test_s3_a_forged_note_of_a_backup_deletes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """What a killed backup has left is deleted wherever it lies, which a note in the state directory says."""
     home, disk = tmp_path / "bot", tmp_path / "disk"
     for folder in (home, disk):
@@ -673,9 +675,11 @@ def test_s3_a_forged_note_of_a_backup_deletes_nothing(tmp_path: Path) -> None:
     assert workshop.left(home) == []
     workshop.sweep(home)
     assert workshop.unsealed(home) == forged, "people are told"
+    assert caplog.text == ""
     (home / "encryption.json").touch()
     workshop.sweep(home)
     assert [*(home / "backups").iterdir()] == [], "nothing in clear is beside what is encrypted"
+    assert all(f"has left {work}:" in caplog.text for work in forged), "else nobody would know of it any more"
     assert all((work / "theirs").exists() for work in forged)
 
 

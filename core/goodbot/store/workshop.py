@@ -13,6 +13,7 @@ Likewise what `goodbot import` lays ready: a `Scratch` in the state directory.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import secrets
 from collections.abc import Generator, Iterator
@@ -21,6 +22,8 @@ from pathlib import Path
 from goodbot.base import scratch, sealed, trees
 from goodbot.base.scratch import Scratch
 from goodbot.config import vault
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "backups"
 IMPORTS = "imports"
@@ -117,8 +120,11 @@ def sweep(home: Path) -> None:
     for note, work in _notes(home):
         if _deleted(work):
             trees.remove(note, ignore_errors=True)
-    for note in _without_seal(home) if (home / vault.FILE).exists() else ():
-        trees.remove(note, ignore_errors=True)
+    if (home / vault.FILE).exists():
+        for work in unsealed(home):  # nobody knows it any more once the note is gone
+            logger.warning("a backup that was cut short has left %s: delete it when you can", work)
+        for note in _without_seal(home):
+            trees.remove(note, ignore_errors=True)
 
 
 def _notes(home: Path) -> Iterator[tuple[Path, Path]]:

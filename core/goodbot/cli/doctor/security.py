@@ -185,7 +185,7 @@ def _files(home: Path) -> list[Row]:
     found += [*sorted(home.glob("goodbot.db*")), *sorted(home.glob("exports/*"))]
     for kept in ("connectors/*/*", "connectors/*/before/*"):
         found += sorted(path for path in home.glob(kept) if path.is_file())
-    found += [*beside(home), *workshop.left(home)]
+    found += [*beside(home), *workshop.left(home), *workshop.unsealed(home)]
     return [
         {"path": short(file), "mode": f"{stat.S_IMODE(info.st_mode):o}", "uid": info.st_uid}
         for file in found
