@@ -19,6 +19,7 @@ import pytest
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import Outcome, Receipt, UserRef
 from goodbot.api.plugins import PluginHost
+from goodbot.base import sealed
 from goodbot.base.errors import FatalConnectorError
 from goodbot.cli.backup import archive, authority, restore, travel
 from goodbot.cli.backup.make import make
@@ -681,6 +682,30 @@ def test_s3_a_forged_note_of_a_backup_deletes_nothing(
     assert [*(home / "backups").iterdir()] == [], "nothing in clear is beside what is encrypted"
     assert all(f"has left {work}:" in caplog.text for work in forged), "else nobody would know of it any more"
     assert all((work / "theirs").exists() for work in forged)
+
+
+def test_s3_notes_of_ours_stay_while_their_key_cannot_be_read(tmp_path: Path) -> None:
+    home, disk = tmp_path / "bot", tmp_path / "disk"
+    for folder in (home, disk):
+        folder.mkdir(mode=0o700)
+    with workshop.made(home, disk):
+        [note] = (home / "backups").iterdir()
+        work, seal = (note / "place").readlink(), os.readlink(note / "seal")
+    note.mkdir(parents=True, mode=0o700)
+    work.mkdir()
+    (note / "place").symlink_to(work)
+    (note / "seal").symlink_to(seal)
+    (home / "encryption.json").touch()
+    key = home / sealed.KEY
+    key.rename(kept := tmp_path / "key")
+    key.symlink_to(kept)
+    workshop.sweep(home)
+    assert workshop.unsealed(home) == []
+    assert note.is_dir()
+    kept.rename(key)
+    assert workshop.left(home) == [work]
+    workshop.sweep(home)
+    assert not work.exists()
 
 
 async def test_s2_each_table_says_whether_it_travels(home: Path) -> None:

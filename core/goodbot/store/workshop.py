@@ -141,6 +141,10 @@ def _named_after(work: Path, note: Path) -> bool:
 
 
 def _without_seal(home: Path) -> list[Path]:
-    """Notes whose process has ended, and that are none of ours."""
+    """Notes whose process has ended, and that are none of ours: none where that cannot be told just now."""
+    try:
+        sealed.known(home, FOLDER, b"")
+    except OSError:  # all would seem to be without
+        return []
     ours = {note for note, _ in _notes(home)}
     return [note for note in scratch.abandoned(home / FOLDER) if note not in ours]
