@@ -268,6 +268,23 @@ async def test_a_run_that_starts_over_from_the_base_takes_nothing_that_filters_n
         await check(bot)
 
 
+async def test_a_run_that_starts_over_keeps_answers_of_which_somebody_else_has_said_something_since(
+    tmp_path: Path,
+) -> None:
+    """Filters were asked without the new rating, so about other words than those that it takes then."""
+    async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:
+        await bot.command("enable", channel="#team")
+        made = await bot.rated(8, channel="#team")
+        await bot.start_training()
+        await bot.react(made[1], "👎", user="rater")
+        await bot.chat.comment(made[1], "Too long", user="rater")
+        await bot.command("undo", made[0].turn, channel="#team")
+        run = await bot.finish_training()
+        assert run.state == "activated", run.reason
+        assert await trained_on(bot) == {one.turn for one in made[1:]}
+        await check(bot)
+
+
 async def test_what_filters_name_takes_no_room_of_what_may_train(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from goodbot.learning.training import batch, distilling
 from goodbot.learning.training.batch import ClaimDraft
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
-from goodbot.store import basis, codec, judgements, runs, training_pool, words
+from goodbot.store import basis, codec, judgements, ledger, runs, training_pool, words
 from goodbot.store.runs import RunItem
 from goodbot.store.training_pool import Candidate
 
@@ -153,7 +153,9 @@ async def looked_at(
     async def look(db: aiosqlite.Connection) -> None:
         for judged in (False, True):
             mine = [one for one in own if judgements.is_judged(one.labels) is judged]
-            rows = [(one.turn, codec.dump_json(one.labels), 0, 0) for one in mine]
+            # As it will be claimed: what somebody else has said since is looked at, too.
+            now = [one.labels if judged else await ledger.labels(db, one.turn) for one in mine]
+            rows = [(one.turn, codec.dump_json(said), 0, 0) for one, said in zip(mine, now, strict=True)]
             await prepare(db, await training_pool.build(db, pool, parent, rows), judged)
         if not free:
             return
