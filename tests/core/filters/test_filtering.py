@@ -214,6 +214,22 @@ async def test_a_comment_that_is_taken_back_lets_its_answer_in(tmp_path: Path) -
         assert made[1].turn in await trained_on(bot)
 
 
+async def test_a_reason_goes_with_the_words_that_it_was_about(tmp_path: Path) -> None:
+    """A claim that comes upon other words asks no filter; the answer waits, and is not set aside for it."""
+    async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:
+        made = await bot.rated(9)
+        await bot.chat.comment(made[1], f"Ask {MAIL} first")
+        screening = Screening(bot.app.filtering)
+        taking = batch.usual(bot.app, screening, parent=0)
+        await screening.through(lambda: bot.store.snapshot(lambda db: batch.take(db, taking)))
+        assert screening.left_out == {made[1].turn: "email"}
+        await bot.command("undo", made[1].turn)
+        await bot.react(made[1], "👎")
+        _, items = await bot.store.read(lambda db: batch.take(db, taking))
+        assert screening.left_out == {}
+        assert made[1].turn not in {item.turn for item in items}, "nothing is known of it as it is now"
+
+
 async def test_who_has_not_rated_and_what_came_before_keep_no_answer_out(tmp_path: Path) -> None:
     """Nothing of it would be learnt: words go with a rating, and of better answers the last counts."""
     async with filtered_bot(tmp_path, settings={"objective": "hybrid"}) as bot:

@@ -135,10 +135,11 @@ class Screening:
             for key, one in cases.items()
             if key not in self._known
         }
-        reasons = {key[0]: self._known[key] for key in cases if key in self._known}
+        # A reason goes with the words that it was about, also where nothing is known of those of now.
+        reasons = {key[0]: self._known.get(key, "") for key in cases}
         self.left_out = {turn: why for turn, why in {**self.left_out, **reasons}.items() if why}
         self._whole = True
-        return [one for one in found if reasons.get(one.turn.id) == ""]
+        return [one for key, one in cases.items() if self._known.get(key) == ""]
 
     def _ask(self, unasked: Mapping[_Key, FilterCase]) -> None:
         for key, case in unasked.items():
