@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from goodbot.base.errors import TrainingError
 from goodbot_training.backends.chat import ChatTemplate
+from goodbot_training.backends.odd_tokenizers import check_ids
 
 from tests.support import require
 from tests.training.backends import shapes
@@ -79,6 +80,27 @@ def a_charsmap_of_nothing(whole: Whole) -> None:
 def test_it_is_refused_with_a_sentence(spoil: Callable[[Whole], None], why: str, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=why):
         ChatTemplate(spoilt(tmp_path, spoil), {})
+
+
+def test_a_number_that_python_does_not_read_hides_no_id(tmp_path: Path) -> None:
+    """Other libraries skip what they do not look for, however long it is."""
+    file = spoilt(tmp_path, an_id_like_no_other) / "tokenizer.json"
+    file.write_text(file.read_text().replace("{", '{"odd": ' + "1" * 5000 + ",", 1))
+    with pytest.raises(TrainingError, match="cannot be read"):
+        check_ids(tmp_path)
+
+
+def test_nor_does_the_file_that_a_tokenizer_is_made_of_where_there_is_none(tmp_path: Path) -> None:
+    check_ids(tmp_path)
+    file = tmp_path / "vocab.json"
+    file.write_text(json.dumps({"model": {"vocab": {}}, "Z": 1 << 31}))
+    with pytest.raises(TrainingError, match="cannot be read"):
+        check_ids(tmp_path)
+    file.write_text(json.dumps({"a": 0, "Z": 1 << 31}))
+    with pytest.raises(TrainingError, match="no model has so many"):
+        check_ids(tmp_path)
+    file.write_text(json.dumps({"a": 0, "Z": 1}))
+    check_ids(tmp_path)
 
 
 def test_a_template_without_end_is_refused_before_it_is_compiled(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ _MOST = 1 << 22
 that is missing: for one of 2**31 that is 8 GB."""
 _LARGE = re.compile(rb'"\s*:\s*\d{7}')
 """A name's number of seven digits: few files have any, and only those are taken apart."""
+_TOKENIZER, _VOCABULARY = "tokenizer.json", "vocab.json"
+"""Where there is none of the first, libraries make a tokenizer of the other."""
 _LONGEST = 1 << 20
 """Characters of a chat template: so far `goodbot.api.marks` looks for what it writes."""
 _GAVE_UP = "The library of the model's tokenizer gave up on this text."
@@ -26,13 +28,19 @@ _datum = partial(TrainingError, kind="data")
 
 def check_ids(directory: Path) -> None:
     """Refuse a tokenizer with ids that no model has. Raises TrainingError."""
-    try:
-        text = (directory / "tokenizer.json").read_bytes()
-        largest = max(_ids(json.loads(text)), default=0) if _LARGE.search(text) else 0
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return  # whoever loads it says what is wrong
-    if largest >= _MOST:
-        raise TrainingError(f"The tokenizer in {directory} has the id {largest}: no model has so many.")
+    for name in (_TOKENIZER, _VOCABULARY):
+        try:
+            text = (directory / name).read_bytes()
+        except OSError:
+            continue  # whoever loads it says what is wrong
+        if not _LARGE.search(text):
+            continue
+        try:  # what Python does not read, the library may
+            largest = max(map(int, _ids(name, json.loads(text))), default=0)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise TrainingError(f"The numbers in {directory / name} cannot be read.") from error
+        if largest >= _MOST:
+            raise TrainingError(f"The tokenizer in {directory} has the id {largest}: no model has so many.")
 
 
 def check_template(template: object, directory: Path) -> None:
@@ -43,11 +51,12 @@ def check_template(template: object, directory: Path) -> None:
         )
 
 
-def _ids(whole: Any) -> Iterator[int]:
-    vocabulary: Any = whole["model"]["vocab"]
+def _ids(name: str, whole: Any) -> Iterator[int]:
+    vocabulary: Any = whole["model"]["vocab"] if name == _TOKENIZER else whole
     if isinstance(vocabulary, dict):  # in a list a word's place is its id
         yield from cast("dict[str, int]", vocabulary).values()
-    yield from (token["id"] for token in whole.get("added_tokens") or ())
+    if name == _TOKENIZER:
+        yield from (token["id"] for token in whole.get("added_tokens") or ())
 
 
 @contextmanager
