@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,8 @@ logger = logging.getLogger(__name__)
 FOLDER = "compiled"
 _MOST = 4 << 30
 """Bytes of all vendors together. Each is told to keep less; a program need not obey."""
+_EACH = 4096
+"""Bytes that a file takes beside its own: of empty ones there are no millions either."""
 
 
 def kept(home: Path, weights: Sequence[Path]) -> Path | None:
@@ -43,7 +46,17 @@ def _name(weights: Sequence[Path]) -> str:
 
 
 def _fits(path: Path) -> bool:
+    """Whether it holds no more than it may; it is looked at no further than that takes."""
+    left, folders = _MOST, [str(path)]
     try:
-        return sum(one.lstat().st_size for one in trees.below(path)) <= _MOST
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    left -= _EACH + entry.stat(follow_symlinks=False).st_size
+                    if left < 0:
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
     except OSError:  # gone meanwhile, or deeper than a path can say
         return False
+    return True

@@ -382,6 +382,24 @@ def test_a_model_of_other_files_begins_with_nothing_compiled(
     assert second != first
 
 
+def test_files_without_a_byte_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a place on the disk, and whoever counts them is the daemon."""
+    model, home = tmp_path / "base.gguf", tmp_path / "serving"
+    model.write_bytes(b"GGUF")
+    place = llama_cache.kept(home, [model])
+    assert place is not None
+    (place / "below").mkdir()
+    (place / "below" / "index").touch()
+    (place / "large").symlink_to(model)
+    monkeypatch.setattr(llama_cache, "_MOST", 1 << 16)
+    assert llama_cache.kept(home, [model]) == place
+    assert len([*place.iterdir()]) == 2
+    for number in range(16):
+        (place / "below" / str(number)).touch()
+    assert llama_cache.kept(home, [model]) == place
+    assert [*place.iterdir()] == []
+
+
 def test_where_nothing_can_be_kept_it_starts_all_the_same(tmp_path: Path) -> None:
     (tmp_path / llama_cache.FOLDER).touch()
     assert llama_cache.kept(tmp_path, [tmp_path]) is None
