@@ -95,9 +95,11 @@ class Connection(web.RequestHandler):
         super().resume_writing()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        super().connection_lost(exc)
-        self._transport = None
-        self.crowd.leave(self)
+        try:
+            super().connection_lost(exc)
+        finally:  # else its place would be taken for ever
+            self._transport = None
+            self.crowd.leave(self)
 
     def begins(self, body: Any) -> None:
         """A head is whole; its body, where there is one, has until `BODY_SECONDS`."""
