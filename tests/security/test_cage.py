@@ -114,7 +114,7 @@ def meant(what: str) -> dict[str, int]:
         most["CPU"] = seconds * (os.cpu_count() or 1)
     if not places.has_gpu():
         most["DATA"] = limits.memory() + held + (4 << 30)
-        if not places.has_card():
+        if what != "listen" or not places.has_card():
             most["AS"] = most["DATA"] + held + (16 << 30) + (1 << 30) * (os.cpu_count() or 1)
     unlimited = resource.RLIM_INFINITY
     for name, limit in most.items():

@@ -208,19 +208,20 @@ def test_a_card_that_computes_is_told_from_one_that_only_shows(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a Mac has no limit of addresses")
 @pytest.mark.parametrize(
-    ("gpu", "card", "limited"),
+    ("gpu", "card", "serves", "limited"),
     [
-        (False, False, {resource.RLIMIT_DATA, resource.RLIMIT_AS}),
-        (False, True, {resource.RLIMIT_DATA}),
-        (True, True, set[int]()),
+        (False, False, True, {resource.RLIMIT_DATA, resource.RLIMIT_AS}),
+        (False, True, True, {resource.RLIMIT_DATA}),
+        (False, True, False, {resource.RLIMIT_DATA, resource.RLIMIT_AS}),
+        (True, True, True, set[int]()),
     ],
 )
 def test_beside_a_card_addresses_are_free_and_memory_is_not_unless_its_driver_reserves_that_too(
-    monkeypatch: pytest.MonkeyPatch, gpu: bool, card: bool, limited: set[int]
+    monkeypatch: pytest.MonkeyPatch, gpu: bool, card: bool, serves: bool, limited: set[int]
 ) -> None:
     monkeypatch.setattr(limits, "has_gpu", lambda: gpu)
     monkeypatch.setattr(limits, "has_card", lambda: card)
-    found = limits.of_memory(7)
+    found = limits.of_memory(7, serves=serves)
     assert {*found} == limited
     assert all(limit > limits.memory() for limit in found.values())
 

@@ -25,7 +25,9 @@ _TO_GO, _FIRST_TO_GO = 250, 500
 """The daemon has 0: the kernel ends this one before it when memory runs out."""
 
 
-def limit(reads: Sequence[str], *, first: bool = False, seconds: int | None = None) -> None:
+def limit(
+    reads: Sequence[str], *, first: bool = False, seconds: int | None = None, serves: bool = False
+) -> None:
     """Limit files, memory and handles, by the size of what is read; and the `seconds` on processors.
 
     Where memory runs out the kernel chooses whom it ends: this one before the daemon, or before all `first`.
@@ -35,25 +37,26 @@ def limit(reads: Sequence[str], *, first: bool = False, seconds: int | None = No
     _lower(resource.RLIMIT_NOFILE, _FILES)
     if seconds is not None:
         _lower(resource.RLIMIT_CPU, seconds, last=_LAST_WORDS)
-    for which, most in of_memory(held).items():
+    for which, most in of_memory(held, serves=serves).items():
         _lower(which, most)
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(_FIRST_TO_GO if first else _TO_GO), encoding="ascii")
 
 
-def of_memory(held: int) -> dict[int, int]:
+def of_memory(held: int, *, serves: bool) -> dict[int, int]:
     """The limits of memory that hold on this machine, for a child that reads so many bytes.
 
     Memory is limited to what the machine has and the model's own size: its mappings cost none. What is
     shared counts as addresses only, of which libraries, threads and allocators reserve more than they use
     (glibc's allocator 64 MB for each of eight places a processor). What a graphics card shares with a program
-    are addresses, too: beside one they are not limited, and memory of its own is. CUDA's and ROCm's drivers
-    reserve far more than there is memory; there the kernel alone decides.
+    are addresses, too: beside one they are not limited for what `serves` at a port, which may use it by
+    Vulkan, and memory of its own is. CUDA's and ROCm's drivers reserve far more than there is memory; there
+    the kernel alone decides.
     """
     if has_gpu():
         return {}
     most = memory() + held + _SPARE
-    if sys.platform != "linux" or has_card():  # a Mac may refuse the other
+    if sys.platform != "linux" or (serves and has_card()):  # a Mac may refuse the other
         return {resource.RLIMIT_DATA: most}
     addresses = most + held + _LIBRARIES + _RESERVED * (os.cpu_count() or 1)
     return {resource.RLIMIT_DATA: most, resource.RLIMIT_AS: addresses}

@@ -23,7 +23,8 @@ def enter(told: Mapping[str, Any], command: Sequence[str]) -> None:
     """Lock this process up, as far as this kernel can. Raises OSError where it can and does not."""
     reads, writes = places.told(told)
     _nvidia()  # first: what the limits are depends on whether there is a GPU
-    limits.limit(reads, first=told["first"], seconds=told["seconds"])
+    serves = told["port"] is not None
+    limits.limit(reads, first=told["first"], seconds=told["seconds"], serves=serves)
     prctl = ctypes.CDLL(None).prctl
     for capability in {*range(_CAPABILITIES)} - {_CAP_DAC_OVERRIDE}:
         prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # who is not root has none to lose
@@ -44,7 +45,7 @@ def enter(told: Mapping[str, Any], command: Sequence[str]) -> None:
         ]
         landlock.restrict(rules, port=told["port"])
     if seccomp.known():
-        seccomp.restrict(os.getpid(), cuda=places.has_gpu(), listens=told["port"] is not None)
+        seccomp.restrict(os.getpid(), cuda=places.has_gpu(), listens=serves)
 
 
 def _itself() -> Iterator[tuple[str, int]]:

@@ -73,7 +73,7 @@ class Attempts:
         now = await self._store.read(lambda db: progress.of(db, run))
         if now.starts >= MOST and not recorded:
             return None
-        said = f"{full_disk.SENTENCE} Then the training goes on{now.where}."
+        said = f"{full_disk.SENTENCE} Then the training goes on{'' if recorded else now.where}."
         return TrainingError(said, kind=full_disk.KIND)
 
     async def _elsewhere(
