@@ -50,7 +50,7 @@ async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str,
 
 async def _restart(host: ConnectorHost, user: UserRef) -> Mapping[str, Any]:
     try:
-        return {"told": await host.restart(user)}
+        return {"told": await host.begin_anew(user)}
     except StoreError:
         raise
     except GoodbotError as error:

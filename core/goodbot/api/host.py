@@ -262,7 +262,7 @@ class ConnectorHost(Protocol):
         """
         ...
 
-    async def restart(self, user: UserRef) -> str:
+    async def begin_anew(self, user: UserRef) -> str:
         """Run anew with the config file as it is now, for an owner of ours, and say so.
 
         Raises UsageError with a sentence for them.

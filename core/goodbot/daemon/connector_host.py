@@ -241,7 +241,7 @@ class RunningHost:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await change_setting(self._services, user, wanted)
 
-    async def restart(self, user: UserRef) -> str:
+    async def begin_anew(self, user: UserRef) -> str:
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
         return await restart(self._services, user)

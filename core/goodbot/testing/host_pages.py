@@ -47,7 +47,7 @@ class HostPages:
         self.wanted: list[SettingWanted] = []
         """What `change_setting` was told."""
         self.restarts = 0
-        """How often `restart` was to begin anew."""
+        """How often `begin_anew` was asked for."""
         self.in_queues = QueuesSeen()
         """What `queues` answers; that `user` may see it is the test's affair."""
         self.queued: dict[int, Sequence[str]] = {}
@@ -123,7 +123,7 @@ class HostPages:
         self.wanted.append(wanted)
         return "Saved."
 
-    async def restart(self, user: UserRef) -> str:
+    async def begin_anew(self, user: UserRef) -> str:
         """Count it in `restarts`."""
         self.restarts += 1
         return "Begun."

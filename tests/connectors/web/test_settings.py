@@ -155,7 +155,7 @@ async def test_an_owner_starts_it_again_and_the_page_comes_back_by_itself(ada: P
     bot.set_up = replace(SET, trouble="")
     await ada.page.goto(f"{bot.address}/settings")
     await press(ada, "Start again with these settings")
-    await eventually(lambda: bot.restarts == 1)
+    await until(lambda: bot.restarts == 1)
     settled = replace(SET, trouble="", settings=[replace(one, now=one.value) for one in SET.settings])
     bot.set_up = replace(settled, started_at=1.0)
     await ada.page.get_by_role("button", name="Start again with these settings").wait_for(state="hidden")
