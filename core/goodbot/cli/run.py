@@ -73,7 +73,8 @@ async def _run(arguments: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    supervision = Supervision(settings.http, home=settings.home)
+    http = settings.http
+    supervision = Supervision(http, home=settings.home)
     lock = HomeLock(settings.home)  # held from life to life: no other process gets in between
     before: config.Config | None = None
     try:
@@ -81,6 +82,7 @@ async def _run(arguments: argparse.Namespace) -> None:
         await _take(lock, settings.home, stop)  # before the port: who is second is told whose it is
         await supervision.start()
         while True:
+            settings = replace(settings, http=http)  # the one server's, from life to life
             demo = arguments.demo_model and not settings.model.path
             try:
                 again = await _live(settings, demo, lock, stop, supervision)
@@ -89,11 +91,10 @@ async def _run(arguments: argparse.Namespace) -> None:
                     raise never.why from None
                 if settings.model.path == before.model.path:
                     logger.error("back to the settings before; with these it does not run: %s", never.why)
-                    settings = before
-                else:
+                    settings, before = before, None
+                else:  # where more was changed, the next try may go back to all of it
                     logger.error("back to the model before; this one does not run: %s", never.why)
                     settings = _as_asked(arguments, _set_model(settings, before.model.path))
-                before = None
                 continue
             if not again:
                 return
@@ -168,11 +169,11 @@ async def _life(
     supervision: Supervision,
     control: ControlSocket,
 ) -> bool:
-    plugins = open_plugins(settings)
-    names = [name for spec in plugins.connectors().values() for name in spec.secrets]
-    environ = SecretStore(settings.home).environment(names)
-    log.to_stderr(settings.log.level, settings.log.format, [environ.get(name, "") for name in names])
     try:
+        plugins = open_plugins(settings)
+        names = [name for spec in plugins.connectors().values() for name in spec.secrets]
+        environ = SecretStore(settings.home).environment(names)
+        log.to_stderr(settings.log.level, settings.log.format, [environ.get(name, "") for name in names])
         chosen = choose(settings, plugins, demo_model=demo)
     except GoodbotError as error:
         raise _NeverUpError(error) from error

@@ -8,6 +8,7 @@ from importlib import import_module
 from goodbot.api.plugins import PluginHost
 from goodbot.api.registry import registered
 from goodbot.api.report import ReportPart, ReportSpec
+from goodbot.base.errors import GoodbotError, unexpected
 from goodbot.config import Config
 from goodbot.config.toml import section
 
@@ -19,7 +20,12 @@ def check(config: Config, plugins: PluginHost) -> None:
         spec = registered(specs, name, "part of the report", config.where("reports"), name)
         if spec.settings is None:
             raise config.where("reports").error(name, f"the part {name} of the report has no settings")
-        make(config, spec)
+        try:
+            make(config, spec)
+        except GoodbotError:
+            raise
+        except Exception as error:
+            raise config.where("reports").error(name, unexpected(error)) from error
 
 
 def make(config: Config, spec: ReportSpec) -> ReportPart:

@@ -24,6 +24,7 @@ from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.base.suggest import TERMINAL
 from goodbot.base.worded import Worded
+from goodbot.commands import report_parts
 from goodbot.commands.audit import NOT_ALLOWED, audit
 from goodbot.commands.overview import in_private, reads
 from goodbot.commands.places import places
@@ -294,3 +295,4 @@ def _require_usable(services: Services, config: Config) -> None:
     training_settings(config, services.backend, services.plugins.objectives(), services.model.path)
     reward_policy(services.plugins, config.training.reward)
     anchors.load(config)
+    report_parts.check(config, services.plugins)

@@ -11,19 +11,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot import config
 from goodbot.base.errors import GoodbotError
 from goodbot.cli import run
+from goodbot.cli.service.supervision import Supervision
+from goodbot.config.lock import HomeLock
+from goodbot.daemon.control import ControlSocket
 
 Life = Callable[[Path], bool]
 
 
-async def lived(home: Path, monkeypatch: pytest.MonkeyPatch, *lives: Life) -> list[int]:
-    """`serving.history` of each life; they end as they are told, no goodbot is opened."""
-    seen: list[int] = []
+def history(settings: config.Config) -> object:
+    return settings.serving.history
+
+
+async def lived(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *lives: Life,
+    look: Callable[[config.Config], object] = history,
+) -> list[object]:
+    """What `look` sees of the settings of each life; they end as they are told, no goodbot is opened."""
+    seen: list[object] = []
     rest = iter(lives)
 
     async def live(settings: Any, *_: Any) -> bool:
-        seen.append(settings.serving.history)
+        seen.append(look(settings))
         return next(rest)(home / "config.toml")
 
     monkeypatch.setattr(run, "_live", live)
@@ -69,6 +82,40 @@ async def test_settings_with_which_it_does_not_come_up_give_way_to_those_before(
     written = "# Ours.\n[serving]\nhistory = 3\n"
     assert await lived(tmp_path, monkeypatch, leaves(written), never, ends) == [1, 3, 1]
     assert (tmp_path / "config.toml").read_text("utf-8") == written, "what somebody wrote is not written over"
+
+
+async def test_where_more_than_the_model_was_changed_it_goes_back_to_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[serving]\nhistory = 1\n[model]\npath = 'a'\n", "utf-8")
+    written = leaves("[serving]\nhistory = 3\n[model]\npath = 'b'\n")
+
+    def look(settings: config.Config) -> object:
+        return settings.model.path, settings.serving.history
+
+    seen = await lived(tmp_path, monkeypatch, written, never, never, ends, look=look)
+    assert seen == [("a", 1), ("b", 3), ("a", 3), ("a", 1)]
+    with pytest.raises(GoodbotError, match="does not come up"):
+        await lived(tmp_path, monkeypatch, written, never, never, never)
+
+
+async def test_the_server_that_stays_is_told_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that shows another port would name one where nobody answers."""
+    moved = leaves("[http]\nport = 65000\n[model]\npath = 'b'\n")
+    seen = await lived(
+        tmp_path, monkeypatch, leaves(""), moved, never, ends, look=lambda settings: settings.http
+    )
+    assert seen == [config.HttpConfig()] * 4
+
+
+async def test_what_is_wrong_before_a_goodbot_is_opened_lets_it_go_back_too(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("[plugins]\nenable = ['nothing']\n", "utf-8")
+    settings = config.load(tmp_path)
+    parts = (HomeLock(tmp_path), asyncio.Event(), Supervision(settings.http), ControlSocket(tmp_path))
+    with pytest.raises(run._NeverUpError):
+        await run._life(settings, False, *parts)
 
 
 async def test_where_nothing_was_before_it_ends_and_says_why(

@@ -385,15 +385,20 @@ async def test_an_owner_lets_it_begin_anew_where_the_file_is_sound_and_nobody_el
     async with configured(tmp_path) as bot:
         for by in ("rater", "talker"):
             with pytest.raises(UsageError, match="Only owners"):
-                await bot.chat.host.restart(user(by))
-        (tmp_path / "bot/config.toml").write_text("[serving]\nhistory = 'many'\n", "utf-8")
-        with pytest.raises(UsageError, match="would not start with the file as it is now"):
-            await bot.chat.host.restart(user("owner"))
+                await bot.chat.host.begin_anew(user(by))
+        for wrong in ("[serving]\nhistory = 'many'\n", "[reports.nothing]\n"):
+            (tmp_path / "bot/config.toml").write_text(wrong, "utf-8")
+            with pytest.raises(UsageError, match="would not start with the file as it is now"):
+                await bot.chat.host.begin_anew(user("owner"))
         assert not bot.app.restart.is_set()
         (tmp_path / "bot/config.toml").write_text(WRITTEN, "utf-8")
-        assert (await bot.chat.host.restart(user("owner"))).startswith("goodbot starts again now.")
+        assert (await bot.chat.host.begin_anew(user("owner"))).startswith("goodbot starts again now.")
+        assert not bot.app.restart.is_set(), "whoever asked is told first"
         await until(bot.app.restart.is_set)
         assert (await seen(bot)).started_at == bot.app.started_at
         found = await rows(bot.store, "SELECT detail FROM audit WHERE detail LIKE '%restart%' ORDER BY seq")
         said = [json.loads(detail) for (detail,) in found]
-        assert [one.get("refused", "") for one in said] == ["not on the allowlist"] * 2 + ["not done", ""]
+        assert [one.get("refused", "") for one in said] == [
+            *(["not on the allowlist"] * 2 + ["not done"] * 2),
+            "",
+        ]

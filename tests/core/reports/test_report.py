@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot import hookimpl
+from goodbot import config, hookimpl
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec
 from goodbot.base.errors import ConfigError, GoodbotError, UsageError
-from goodbot.commands import report
+from goodbot.commands import report, report_parts
 from goodbot.commands.runner import DeniedError
 from goodbot.features.filters import plugin as filters
 from goodbot.features.reports import plugin
 from goodbot.store import reporting
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot, open_bot, plugins
 
 SEEN: list[ReportedAnswer] = []
 BOTS: list[ReportedBot] = []
@@ -43,16 +43,33 @@ class Broken(Seen):
         raise KeyError("a slip")
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """Settings with nothing in them."""
+
+
+class Stumbles(Seen):
+    """Cannot be made."""
+
+    def __init__(self, settings: Wanted) -> None:
+        raise KeyError("a slip")
+
+
 class Offers:
     """A plugin with a part of its own."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, *names: str, settings: type[Any] | None = None) -> None:
+        self.names, self.settings = names, settings
 
     @hookimpl
     def register_report(self) -> Sequence[ReportSpec]:
         return [
-            ReportSpec(name=name.lower(), title=f"All that is {name}", factory=f"{__name__}:{name}")
+            ReportSpec(
+                name=name.lower(),
+                title=f"All that is {name}",
+                factory=f"{__name__}:{name}",
+                settings=self.settings,
+            )
             for name in self.names
         ]
 
@@ -149,6 +166,12 @@ async def test_a_mistake_in_its_sections_ends_the_start(
     with pytest.raises(ConfigError, match=said):
         async with open_bot(tmp_path, extra=(plugin,), sections={"reports": told}):
             pass
+
+
+def test_a_part_that_stumbles_over_its_section_is_a_mistake_there(tmp_path: Path) -> None:
+    offered = plugins(Offers("Stumbles", settings=Wanted))
+    with pytest.raises(ConfigError, match="KeyError: 'a slip'"):
+        report_parts.check(config.parse("[reports.stumbles]\n", home=tmp_path), offered)
 
 
 async def test_a_report_of_many_looks_at_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
