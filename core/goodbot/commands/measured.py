@@ -69,7 +69,8 @@ def _at_once(learnt: Learnt, language: str) -> tuple[str, list[FeatureCompared]]
     how = say("measured_both", language, answers=learnt.answers, questions=learnt.questions)
     if not told:
         return "", []
-    return joined(language, how, say("measured_chance", language)), told
+    of_its_own = say("measured_seen", language) if learnt.trained else ""
+    return joined(language, how, of_its_own, say("measured_chance", language)), told
 
 
 def _apart(

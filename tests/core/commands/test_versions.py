@@ -11,9 +11,11 @@ from pathlib import Path
 import aiosqlite
 import pytest
 from goodbot.api.events import UserRef
+from goodbot.api.learnt import Learnt
 from goodbot.api.versions import FeatureCompared, Versions, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.cli.parser import parse
+from goodbot.commands import measured
 from goodbot.config import ServingConfig
 
 from tests.core.builders import Bot, open_bot
@@ -214,7 +216,8 @@ async def test_two_are_compared_by_what_was_measured_of_their_answers(tmp_path: 
             ),
         ]
         assert near.measured == (
-            "Measured in 64 answers of each to the same 8 questions. What is not underlined may be chance."
+            "Measured in 64 answers of each to the same 8 questions."
+            " Underlined is what both answers and ratings prove. Of the rest, some may be chance."
         )
         far = (await seen(bot, 0, 2, language="de")).compared
         assert far is not None
@@ -230,6 +233,13 @@ async def test_two_are_compared_by_what_was_measured_of_their_answers(tmp_path: 
         apart = (await seen(bot, 2, 3)).compared
         assert apart is not None
         assert [(one.first, one.second) for one in apart.features] == [("93", "50")]
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_where_a_training_has_learnt_from_what_it_was_measured_by_it_says_so(trained: bool) -> None:
+    event = {"answers": 64, "questions": 8, "trained": trained, "shifts": [SHORTER], "examples": []}
+    how, _ = measured._at_once(Learnt.parse(event), "en")
+    assert ("8 questions. This training has learnt from these questions. Underlined is" in how) is trained
 
 
 async def test_what_nobody_has_measured_is_not_compared(tmp_path: Path) -> None:

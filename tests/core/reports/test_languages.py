@@ -126,13 +126,16 @@ def test_what_was_predicted_and_what_came_of_it_is_a_sentence_for_each_fifth() -
     ]
     text, _ = told(PredictedPart(), [], predicted=replace(PREDICTED, bins=bins))
     assert [line for line in text.splitlines() if "predicted chance" in line] == [
-        "Of 1,460 answers with a predicted chance of 90% to be good, 87% were rated good"
+        "Of 1,460 answers with a predicted chance of 90% on average to be good, 87% were rated good"
         " (95% interval 85% to 89%).",
-        "Of 40 answers with a predicted chance of 20% to be good, 25% were rated good"
+        "Of 40 answers with a predicted chance of 20% on average to be good, 25% were rated good"
         " (95% interval 14% to 40%).",
     ]
     german, _ = told(PredictedPart(), [], language="de", predicted=replace(PREDICTED, bins=bins))
-    assert "Von 40 Antworten, die mit einer Chance von 20\u00a0% gut sein sollten, wurden 25\u00a0%" in german
+    assert (
+        "Von 40 Antworten, die im Mittel mit einer Chance von 20\u00a0% gut sein sollten, wurden 25\u00a0%"
+        in german
+    )
 
 
 def test_in_english_nothing_needs_another_name() -> None:
