@@ -33,10 +33,13 @@ LANGUAGES = (
 )
 KINDS = "all => all.map((one) => `${one.className} ${one.textContent}`)"
 SILENT = """window.Worker = class extends EventTarget {
+  constructor() { super(); window.silent = this; }
   postMessage() { window.asked = (window.asked ?? 0) + 1; }
   terminate() { window.ended = (window.ended ?? 0) + 1; }
 }"""
 """One that thinks for ever about each block."""
+LOADED = "window.silent.dispatchEvent(new MessageEvent('message', { data: null }))"
+NONE = "window.Worker = class { constructor() { throw new Error('none begins'); } }"
 
 
 def fenced(code: str, language: str) -> str:
@@ -95,7 +98,19 @@ async def test_what_takes_too_long_is_ended_and_what_is_too_long_not_begun(
     await ada.page.clock.install()
     await ada.page.reload()
     answer = await ada.ask("slow")
-    await ada.page.clock.run_for(5000)
-    await ada.page.clock.run_for(5000)
+    await ada.page.clock.run_for(10_000)
+    assert await ada.page.evaluate("window.ended") is None, "its library may come slowly"
+    for _ in range(2):
+        await ada.page.evaluate(LOADED)
+        await ada.page.clock.run_for(5000)
     assert await ada.page.evaluate("[window.asked, window.ended]") == [2, 2]
     assert await texts(answer) == [CODE, long.strip(), "y = 2"]
+
+
+async def test_where_no_worker_begins_code_stays_the_text_that_it_is(ada: Person, bot: Scripted) -> None:
+    bot.answers["none"] = f"{fenced(CODE, 'python')}\n\n{fenced('y = 2', 'python')}"
+    await ada.page.add_init_script(NONE)
+    await ada.page.reload()
+    answer = await ada.ask("none")
+    assert await texts(answer) == [CODE, "y = 2"]
+    assert await answer.locator("pre code span").count() == 0

@@ -217,11 +217,13 @@ async def test_what_was_measured_is_a_table_with_what_is_clear_marked(ada: Perso
     ]
     assert await ada.page.locator("#measured th[scope=row]").count() == 2
     assert await ada.page.locator("#measured mark").all_inner_texts() == ["−38%"]
+    await ada.page.set_viewport_size(NARROW)
     assert not await ada.scrolls_sideways()
 
 
 async def test_one_switch_shows_how_the_base_models_stand(ada: Person, bot: Scripted) -> None:
-    bot.made = replace(MADE, asks=0)
+    model = f"Some/{'Model1B' * 8}"  # with no place to break it
+    bot.made = replace(MADE, asks=0, bases=[replace(MADE.bases[0], model=model)])
     await ada.page.goto(f"{bot.address}/versions")
     await ada.sees("How often each would be chosen over the base model")
     switch = ada.page.get_by_role("button", name="By base model")
@@ -229,8 +231,9 @@ async def test_one_switch_shows_how_the_base_models_stand(ada: Person, bot: Scri
     await press(ada, "By base model")
     await ada.sees("Nobody is asked about two base models together.")
     rows = await ada.page.locator("#places tbody tr").all_inner_texts()
-    assert [row.split("\t") for row in rows] == [["Some/Model-1B", "90%", "33% and 99%", "4"]]
+    assert [row.split("\t") for row in rows] == [[model, "90%", "33% and 99%", "4"]]
     assert await switch.get_attribute("aria-pressed") == "true"
+    await ada.page.set_viewport_size(NARROW)
     assert not await ada.scrolls_sideways()
     await press(ada, "By base model")
     await ada.sees("How often each would be chosen over the base model")
@@ -238,6 +241,10 @@ async def test_one_switch_shows_how_the_base_models_stand(ada: Person, bot: Scri
     await ada.page.goto(f"{bot.address}/versions")
     await ada.page.locator("#places tbody tr").first.wait_for()
     assert await switch.is_hidden(), "no choice was between a base model and a version of it"
+    bot.made = replace(MADE, asks=0, places=[])
+    await ada.page.goto(f"{bot.address}/versions")
+    await ada.sees("Nobody is asked about two base models together.")
+    assert await switch.is_hidden(), "of the model that answers now nobody has chosen a version"
 
 
 async def test_a_rater_finds_no_way_here_and_nothing_when_they_come(

@@ -7,6 +7,7 @@ import { el } from "/files/dom.js";
 
 const LONGEST = 20_000; // letters
 const PATIENCE_MS = 5000;
+const LOADING_MS = 30_000; // until the library is there, which a phone may be long about
 
 const queue = []; // blocks and their languages; the first one is with the worker
 let worker = null;
@@ -25,14 +26,26 @@ export function colour(root) {
 function next() {
   if (!queue.length) return;
   const { code, language } = queue[0];
-  timer = setTimeout(() => done(null), PATIENCE_MS);
-  worker ??= begun();
-  worker.postMessage({ text: code.textContent, language });
+  wait(worker ? PATIENCE_MS : LOADING_MS);
+  try {
+    worker ??= begun();
+    worker.postMessage({ text: code.textContent, language });
+  } catch {
+    done(null); // here no worker begins
+  }
+}
+
+function wait(milliseconds) {
+  clearTimeout(timer);
+  timer = setTimeout(() => done(null), milliseconds);
 }
 
 function begun() {
   const made = new Worker("/files/highlighter.js", { type: "module" });
-  made.addEventListener("message", ({ data }) => made === worker && done(data));
+  made.addEventListener("message", ({ data }) => {
+    if (made !== worker) return undefined;
+    return data ? done(data) : wait(PATIENCE_MS); // nothing yet: it has the library
+  });
   made.addEventListener("error", () => made === worker && done(null));
   return made;
 }
@@ -44,7 +57,7 @@ function done(pieces) {
   if (pieces) {
     code.replaceChildren(...pieces.map(([kind, text]) => (kind ? el("span", { class: kind }, text) : text)));
   } else {
-    worker.terminate();
+    worker?.terminate();
     worker = null; // the next block gets another one
   }
   next();

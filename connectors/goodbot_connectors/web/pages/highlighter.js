@@ -14,6 +14,7 @@ const KINDS = new Map(Object.entries({
 }).flatMap(([kind, scopes]) => scopes.map((scope) => [scope, kind])));
 
 addEventListener("message", ({ data: { text, language } }) => postMessage(pieces(text, language)));
+postMessage(null); // the library is there: the page's patience begins
 
 function pieces(text, language) {
   const found = [];

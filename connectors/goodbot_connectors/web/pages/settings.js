@@ -54,24 +54,26 @@ class Settings extends Page {
     try {
       told.textContent = (await post("/api/settings", { do: "restart" })).told;
       told.focus();
-      this.#wait();
+      this.#wait(this.#started);
     } catch (problem) {
       if (problem.status === 401) return signedOut();
       find("#restart").disabled = false;
       told.textContent = problem.message;
+      told.focus();
     }
     return undefined;
   }
 
-  #wait() {
+  // `before`: when the goodbot began that was asked; a change meanwhile may be answered by the next one.
+  #wait(before) {
     setTimeout(async () => {
       try {
         const { started_at: started } = await get("/api/settings");
-        if (started !== this.#started) return location.reload();
+        if (started !== before) return location.reload();
       } catch (problem) {
         if (problem.status === 401) return signedOut();
       }
-      return this.#wait();
+      return this.#wait(before);
     }, AGAIN_MS);
   }
 

@@ -108,9 +108,12 @@ class Versions extends Page {
 
   #blind({ asks, places, bases }) {
     find("#choose").hidden = !asks;
-    find("#by-base").hidden = !bases.length;
+    find("#by-base").hidden = !bases.length || !places.length;
     find("#asks").replaceChildren(asks ? el("p", {}, say("page_blind_pairs", { count: asks })) : "");
-    this.#stand = () => find("#places").replaceChildren(...(this.#by && bases.length ? basesOf(bases) : placesOf(places)));
+    this.#stand = () => {
+      const by = bases.length && (this.#by || !places.length);
+      find("#places").replaceChildren(...(by ? basesOf(bases) : placesOf(places)));
+    };
     this.#stand();
   }
 
