@@ -37,11 +37,9 @@ from tests.support import free_port
 
 Place = tuple[float, int]
 Look = Callable[[Selection, Place], Awaitable[int]]
-MODEL = "fake"
 DAY = 86400.0
 NOW = 1.8e9
 OWNER = Viewer(person="bench:1", accounts=("bench:1",), owner=True)
-POOL = Pool(scope="default", model=MODEL, owners=("bench:1",))
 LOOKS = {
     "the newest": Selection(),
     "bad": Selection(rating="bad"),
@@ -65,12 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 async def _measure(answers: int, looks: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         async with _goodbot(Path(directory)) as bot, _signed_in(bot) as http:
-            await _fill(bot.store, answers)
+            model = bot.app.model.name
+            await _fill(bot.store, answers, model)
+            pool = Pool(scope="default", model=model, owners=("bench:1",))
             print(f"\n## The page of ratings, {answers:,} rated answers, {looks} looks each\n")
             row("look", "found", "p50 ms", "p95 ms", head=True)
             drawn = random.Random(30)
             ways: Mapping[str, Look] = {
-                "": partial(_of_store, bot.store),
+                "": partial(_of_store, bot.store, pool),
                 ", over HTTP": partial(_over_http, http),
             }
             for name, wanted in LOOKS.items():
@@ -109,8 +109,8 @@ async def _signed_in(bot: Bot) -> AsyncIterator[aiohttp.ClientSession]:
         yield http
 
 
-async def _of_store(store: Store, wanted: Selection, after: Place) -> int:
-    page, _ = await store.read(lambda db: rated.page(db, OWNER, POOL, wanted, after=after))
+async def _of_store(store: Store, pool: Pool, wanted: Selection, after: Place) -> int:
+    page, _ = await store.read(lambda db: rated.page(db, OWNER, pool, wanted, after=after))
     return len(page)
 
 
@@ -128,7 +128,7 @@ def _told(wanted: Selection) -> list[tuple[str, str | float]]:
     return [(name, value) for name, value in wanted.told().items() if isinstance(value, str | int | float)]
 
 
-async def _fill(store: Store, answers: int) -> None:
+async def _fill(store: Store, answers: int, model: str) -> None:
     """Thirty days of them, of ten people and five versions."""
     channel = ChannelRef(connector="bench", account="bench", id="c", kind=ChannelKind.SHARED)
     user = UserRef(connector="bench", account="bench", id="1")
@@ -139,7 +139,7 @@ async def _fill(store: Store, answers: int) -> None:
         messages=[{"role": "user", "content": "How much is 2 + 2, and how do you know? " * 8}],
         response="4.",
         version=0,
-        model=MODEL,
+        model=model,
         temperature=0.8,
         created_at=NOW - 30 * DAY,
         tokens=[7] * 200,

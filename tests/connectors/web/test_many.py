@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -159,9 +159,9 @@ async def ratings(owner: Person, bot: Bot) -> None:
     await count_is(owner, "^60 or more answers$")
     shown = await answers.all_inner_texts()
     assert shown == [f"Maple {ANSWERS - n} grows there." for n in range(60)]
-    await types(owner, "#text", "maple 99990")
+    await types(owner, "#text", f"maple {ANSWERS - 10}")
     await count_is(owner, "^1 ")  # after it has looked through all of them
-    assert await answers.all_inner_texts() == ["Maple 99990 grows there."]
+    assert await answers.all_inner_texts() == [f"Maple {ANSWERS - 10} grows there."]
 
 
 async def people(owner: Person, bot: Bot) -> None:
@@ -198,19 +198,25 @@ async def reported(owner: Person, bot: Bot) -> None:
         assert f"{REPORTED // 3:,}" in told, "so many of its answers were looked at"
 
 
-@pytest.mark.parametrize("viewport", [NARROW, DESK], ids=["phone", "desk"])
-async def test_an_owner_gets_all_of_it_a_page_at_a_time(chromium: Any, bot: Bot, viewport: Any) -> None:
-    looks = (progress, versions, ratings, people, activity, reported)
+LOOKS = dict(zip(PAGES, (progress, versions, ratings, people, activity, reported), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("viewport", "pages"), [(NARROW, PAGES), (DESK, ("ratings", "people"))], ids=["phone", "desk"]
+)
+async def test_an_owner_gets_all_of_it_a_page_at_a_time(
+    chromium: Any, bot: Bot, viewport: Any, pages: Sequence[str]
+) -> None:
     async with person(chromium, viewport=viewport) as owner:
         heard = listen(owner)
         url = await link(bot)
         await owner.sign_in(url)
         address = url.partition("/login")[0]
-        for name, look in zip(PAGES, looks, strict=True):
+        for name in pages:
             await owner.page.goto(f"{address}/{name}")
-            await look(owner, bot)
+            await LOOKS[name](owner, bot)
             assert not await owner.scrolls_sideways(), name
-        assert {f"/api/{name}" for name in PAGES} <= {path for path, _ in heard}
+        assert {f"/api/{name}" for name in pages} <= {path for path, _ in heard}
         assert [one for one in heard if not 0 < one[1] < LARGEST] == []
 
 
@@ -227,13 +233,6 @@ async def test_a_rater_gets_nothing_of_it(chromium: Any, bot: Bot) -> None:
     assert found is not None
     async with person(chromium) as rater:
         await rater.sign_in(found[0])
-        address = found[0].partition("/login")[0]
-        for name in PAGES:
-            await rater.page.goto(f"{address}/{name}")
-            await rater.page.locator("#sign-out").wait_for()
-            shown = (await rater.page.locator("body").inner_text()).casefold()
-            assert "maple" not in shown, name
-            assert "loopback:t" not in shown, name
         get = "(path) => fetch(path).then((response) => response.text())"
         for path in asked:
             if path != "/api/live":
