@@ -398,7 +398,5 @@ async def test_an_owner_lets_it_begin_anew_where_the_file_is_sound_and_nobody_el
         assert (await seen(bot)).started_at == bot.app.started_at
         found = await rows(bot.store, "SELECT detail FROM audit WHERE detail LIKE '%restart%' ORDER BY seq")
         said = [json.loads(detail) for (detail,) in found]
-        assert [one.get("refused", "") for one in said] == [
-            *(["not on the allowlist"] * 2 + ["not done"] * 2),
-            "",
-        ]
+        refused = [*["not on the allowlist"] * 2, *["not done"] * 2, ""]
+        assert [one.get("refused", "") for one in said] == refused
