@@ -146,7 +146,6 @@ async def _forget(call: Call, who: str) -> Result:
     await s.authorization.refresh(s.store)
     if done.ended_run:
         await s.scheduler.stop()
-    s.scheduler.wake()
     try:
         exported = await asyncio.to_thread(exporting.files, s.config.home)
         await s.eraser.sweep()
@@ -154,6 +153,8 @@ async def _forget(call: Call, who: str) -> Result:
         note = say("forgot_exported", language) if exported else ""
     except (GoodbotError, OSError) as error:  # it goes on by itself
         note = say("forgot_later", language, why=error)
+    finally:
+        s.scheduler.wake()  # a training that begins reads the database, which is then not rewritten
     owner = s.authorization.may(call.user, Grant.ADMINISTER)
     copies = await asyncio.to_thread(_copies, s.config.home, language, owner=owner)
     told = _told(done, keeps, language, last_owner=last_owner)
