@@ -109,11 +109,11 @@ class CodexSetup(ConnectorSetup):
         again = "`goodbot connect codex`"
         if clients.Clients(self._folder).who(sidecar.token(self._folder)) is None:
             return [_check(CheckState.FAIL, phrase("cx_no_programs"), again)]
-        here = [
+        ours = [
             *hooks_file.places(self._file(home / "hooks.json").read(), command),
             *hooks_file.places(self._file(home / "config.toml").read(), command, toml=True),
         ]
-        if len(here) < len(hooks_file.EVENTS):
+        if len(ours) < len(hooks_file.EVENTS):
             return [_check(CheckState.FAIL, phrase("cx_no_hooks", place=str(home)), again)]
         program = _program()
         if not program:

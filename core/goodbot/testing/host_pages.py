@@ -124,6 +124,6 @@ class HostPages:
         return "Saved."
 
     async def begin_anew(self, user: UserRef) -> str:
-        """Count it in `restarts`."""
+        """Add one to `restarts`."""
         self.restarts += 1
         return "Begun."
