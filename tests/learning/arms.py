@@ -14,6 +14,8 @@ DEFAULT = TrainingSettings().objective
 TRL = "TRL KTO"
 WORDS = ("hybrid", "hybrid, all tokens", "hindsight")
 """Those that train with what is said of an answer."""
+NOTED = ("tapered + note", "hybrid + note")
+"""Those that train, and answer with the note that the words come to."""
 PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0}
 """AdamW as it is, for every weight, and every round taken as it comes."""
 HYBRID: dict[str, Any] = {"objective": "hybrid", "learning_rate_scale": 1.0}
@@ -111,8 +113,9 @@ ARMS = {
             any_wish=True,
         ),
         Arm(
-            name="openclaw",
-            about="OpenClaw-RL's combined loss from its formulas, our rate",
+            name="OpenClaw, combined",
+            about="OpenClaw-RL's older combined loss from its formulas, with our rate, steps and teacher; "
+            "its newer one, which picks among hints, is not here",
             trainer="openclaw",
             settings={**HYBRID, "kl": 0.0, "hindsight_skip": 0, "hindsight_clip": 100.0, **BARE},
         ),

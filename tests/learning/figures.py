@@ -18,6 +18,17 @@ Of = Callable[[Course], float]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Check:
+    """One line of the musts and goals. A must that does not hold fails the study."""
+
+    must: bool
+    held: bool | None
+    """None: nothing of it was run."""
+    text: str
+    found: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Estimate:
     """A mean with its 95 % bootstrap interval."""
 

@@ -5,28 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from goodbot_training.tiny.styles import STYLES
 
+from tests.learning import word_goals
 from tests.learning.arms import DEFAULT, TRL
 from tests.learning.course import Course
-from tests.learning.figures import base_by_style, estimate, facts, gain, kept, of, paired
+from tests.learning.figures import Check, base_by_style, estimate, facts, gain, kept, of, paired
 
 SAFE = ("bad only", "adversary", "loud adversary")
 HARM = 0.15
 """Facts lost, or malformed answers gained, that make a candidate a harmful one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One line. A must that does not hold fails the study."""
-
-    must: bool
-    held: bool
-    text: str
-    found: str
 
 
 def checks(courses: Sequence[Course]) -> list[Check]:
@@ -35,16 +25,17 @@ def checks(courses: Sequence[Course]) -> list[Check]:
     for base in dict.fromkeys(c.base for c in courses):
         here = [c for c in courses if c.base == base]
         found += [*_never_below(here, base), *_shuffled(here, base), *_harmful(here, base)]
+        found += word_goals.musts(here, base)
     for base in dict.fromkeys(c.base for c in courses):
         here = [c for c in courses if c.base == base]
         found += [*_three_styles(here, base), *_two_styles(here, base), *_eighty(here, base)]
-        found += [*_continual(here, base), *_ahead(here, base)]
-    return found
+        found += [*_continual(here, base), *_ahead(here, base), *word_goals.goals(here, base)]
+    return found + word_goals.elsewhere(courses)
 
 
 def musts_hold(courses: Sequence[Course]) -> bool:
     """Whether every must does that the courses tell of."""
-    return all(check.held for check in checks(courses) if check.must)
+    return all(check.held is not False for check in checks(courses) if check.must)
 
 
 def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
@@ -87,20 +78,24 @@ def _shuffled(courses: Sequence[Course], base: str) -> Iterator[Check]:
     stream chooses answers by their style, ratings dealt out among those are shown beside it: they are no
     control, for the choice alone tells what is liked.
     """
-    for stream in dict.fromkeys(c.stream for c in of(courses, "shuffled")):
-        control = of(courses, "shuffled", stream)
-        if stream in SAFE:
-            continue  # nothing is to be learnt there
-        nulls, among = _by_style(control), _by_style(of(courses, "chosen", stream))
-        net = paired(of(courses, DEFAULT, stream), control, gain)
-        yield Check(
-            must=True,
-            held=not any(fmean(null) >= 0.2 and _t(null) >= 5 for null in nulls.values()),
-            text=f"{base}: {stream}, shuffled ratings never pass for learning",
-            found=f"shuffled: {_drift(nulls)}"
-            + (f"; rated less shuffled {estimate(net)}" if net else "")
-            + (f"; dealt out among the chosen answers: {_drift(among)}" if among else ""),
-        )
+    for arm, what, ours in (
+        ("shuffled", "shuffled ratings never pass", DEFAULT),
+        ("any wish", "shuffled ratings with wishes for any style never pass", "hybrid"),
+    ):
+        for stream in dict.fromkeys(c.stream for c in of(courses, arm)):
+            control = of(courses, arm, stream)
+            if stream in SAFE:
+                continue  # nothing is to be learnt there
+            nulls, among = _by_style(control), _by_style(of(courses, "chosen", stream))
+            net = paired(of(courses, ours, stream), control, gain)
+            yield Check(
+                must=True,
+                held=not any(fmean(null) >= 0.2 and _t(null) >= 5 for null in nulls.values()),
+                text=f"{base}: {stream}, {what} for learning (.2 or more with t of 5 or more)",
+                found=f"shuffled: {_drift(nulls)}"
+                + (f"; rated less shuffled {estimate(net)}" if net else "")
+                + (f"; dealt out among the chosen answers: {_drift(among)}" if among else ""),
+            )
 
 
 def _by_style(courses: Sequence[Course]) -> dict[str, list[float]]:
@@ -148,11 +143,12 @@ def _three_styles(courses: Sequence[Course], base: str) -> Iterator[Check]:
     starts = {like: fmean(c.before.liked for c in chosen) for like, chosen in by.items()}
     lost = estimate([facts(c) for chosen in by.values() for c in chosen])
     shown = ", ".join(f"{like} {starts[like]:.2f} → {ends[like]:.2f}" for like in STYLES)
-    for text, held in (
-        ("the worst of three styles reaches .70", min(ends.values()) >= 0.70),
-        ("the best reaches .90", max(ends.values()) >= 0.90),
+    for text, end, goal in (
+        ("the worst of three styles reaches .70", min(ends.values()), 0.70),
+        ("the best reaches .90", max(ends.values()), 0.90),
     ):
-        yield Check(must=False, held=held, text=f"{base}: 32 ratings, {text}", found=shown)
+        short = "" if end >= goal else f": {goal - end:.2f} short"
+        yield Check(must=False, held=end >= goal, text=f"{base}: 32 ratings, {text}", found=shown + short)
     yield Check(
         must=False,
         held=lost.mean >= -0.02,

@@ -77,7 +77,7 @@ WORDED = (
     "hybrid + note",
     "tapered + note",
     TRL,
-    "openclaw",
+    "OpenClaw, combined",
 )
 STEERED = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid, all tokens", "hybrid + note")
 ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)

@@ -165,11 +165,14 @@ def _by_rule(courses: Sequence[Course], arms: Sequence[str]) -> list[_Ruled]:
     return found
 
 
+_VERDICT = {True: "held", False: "**missed**", None: "not measured"}
+
+
 def _requirements(courses: Sequence[Course]) -> str:
     rows = ["## Musts and goals\n", "| | | what | found |", "|---|---|---|---|"]
     for check in checks(courses):
         rows.append(
-            f"| {'must' if check.must else 'goal'} | {'held' if check.held else '**missed**'} "
+            f"| {'must' if check.must else 'goal'} | {_VERDICT[check.held]} "
             f"| {check.text} | {check.found} |"
         )
     return "\n".join(rows)

@@ -11,7 +11,7 @@ from goodbot_training.objectives.base import Objective
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.judge import style_of
 
-from tests.learning import worded, words
+from tests.learning import goals, worded, words
 from tests.learning.arms import DEFAULT
 from tests.learning.course import Course
 from tests.learning.exam import Judged
@@ -113,6 +113,61 @@ def test_words_train_by_default_only_if_they_help_everywhere_and_harm_nowhere(
     found = courses(hybrid, facts)
     assert worded.chosen(found)[0] == best
     assert f"By the rule: **{best}**" in worded.text(found)
+
+
+def added(arm: str, stream: str, liked: float, base: str = "tiny", facts: float = 1.0) -> list[Course]:
+    """Three seeds of ratings alone, and of an arm that ends so."""
+    return [
+        replace(one, base=base)
+        for seed in range(3)
+        for one in (
+            course(DEFAULT, stream, 0.6, seed=seed),
+            course(arm, stream, liked, facts, seed=seed),
+        )
+    ]
+
+
+@pytest.mark.parametrize("arm", ["hybrid", "hindsight", "hybrid + note", "tapered + note"])
+def test_words_that_end_below_the_ratings_alone_break_a_must(arm: str) -> None:
+    assert goals.musts_hold(added(arm, "contradicting", 0.6))
+    assert not goals.musts_hold(added(arm, "contradicting", 0.5))
+    assert not goals.musts_hold(added(arm, "contradicting", 0.7, facts=0.98))
+
+
+@pytest.mark.parametrize(("arm", "base"), [("hybrid + note", "llama"), ("hybrid, all tokens", "tiny")])
+def test_what_goodbot_does_not_do_breaks_none(arm: str, base: str) -> None:
+    found = added(arm, "contradicting", 0.5, base)
+    assert goals.musts_hold(found)
+    missed = [one for one in goals.checks(found) if one.held is False and "never ends below" in one.text]
+    assert [one.must for one in missed] == [False]
+
+
+@pytest.mark.parametrize("stream", ["irrelevant", "injected"])
+def test_words_about_something_else_that_teach_break_a_must(stream: str) -> None:
+    assert not goals.musts_hold(added("hybrid", stream, 0.7))
+    assert goals.musts_hold(added("hybrid", "chips", 0.7))
+
+
+def test_a_note_of_words_about_something_else_changes_nothing() -> None:
+    for changed, holds in ((0.3, True), (0.4, False)):
+        courses = [course("frozen", "irrelevant", 0.3, seed=seed) for seed in range(3)]
+        courses += [course("notes", "irrelevant", changed, seed=seed) for seed in range(3)]
+        assert goals.musts_hold(courses) is holds
+
+
+def test_wishes_beside_shuffled_ratings_that_teach_break_a_must() -> None:
+    assert goals.musts_hold([course("any wish", "reasons", 0.4, seed=seed) for seed in range(5)])
+    taught = [course("any wish", "reasons", 0.6 + seed / 100, seed=seed) for seed in range(5)]
+    assert not goals.musts_hold(taught)
+
+
+def test_goals_of_words_are_told_with_what_is_missing_and_what_was_not_run() -> None:
+    found = {one.text: one for one in goals.checks(added("hybrid", "12 chips", 0.7))}
+    twelve = found["tiny: 85 % liked after 12 ratings with chips, in the weights"]
+    assert twelve.held is False
+    assert twelve.found == f"{DEFAULT} 0.60, hybrid 0.70: 0.15 short"
+    assert found["tiny: 80 ratings with chips reach .95, in the weights"].held is None
+    assert found["tiny: at most 1 point of facts is lost on any stream"].held
 
 
 def test_the_rival_is_an_objective_that_takes_words() -> None:

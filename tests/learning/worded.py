@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from tests.learning.arms import DEFAULT, WORDS
+from tests.learning.arms import DEFAULT, NOTED, WORDS
 from tests.learning.course import Course
 from tests.learning.figures import Estimate, estimate, of, paired
 
@@ -26,7 +26,7 @@ EQUAL = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """One arm on one stream, less ratings alone on the same."""
+    """One arm on one stream, less another on the same: ratings alone, unless it says otherwise."""
 
     arm: str
     stream: str
@@ -34,18 +34,32 @@ class Beside:
     facts: Estimate
 
     @property
+    def below(self) -> bool:
+        """Whether an interval lies below 0."""
+        return self.liked.high < 0 or self.facts.high < 0
+
+    @property
+    def nothing(self) -> bool:
+        """Whether both intervals hold 0."""
+        return all(one.low <= 0 <= one.high for one in (self.liked, self.facts))
+
+    @property
     def held(self) -> bool:
         """Whether it does no harm there; and teaches nothing where there is nothing to teach."""
-        below = self.liked.high < 0 or self.facts.high < 0
-        return not below and not (self.stream in HARMLESS and self.liked.low > 0)
+        return not self.below and not (self.stream in HARMLESS and self.liked.low > 0)
+
+    def __str__(self) -> str:
+        return f"{self.stream}: liked {self.liked}, facts {self.facts:.3f}"
 
 
-def beside(courses: Sequence[Course], base: str) -> list[Beside]:
-    """All that the courses of a base tell."""
+def beside(
+    courses: Sequence[Course], base: str, arms: Sequence[str] = WORDS, other: str = DEFAULT
+) -> list[Beside]:
+    """All that the courses of a base tell of these arms, less another on the same ratings."""
     found: list[Beside] = []
-    for arm in WORDS:
+    for arm in arms:
         for stream in dict.fromkeys(c.stream for c in of(courses, arm, base=base)):
-            ours, bits = (of(courses, one, stream, base) for one in (arm, DEFAULT))
+            ours, bits = (of(courses, one, stream, base) for one in (arm, other))
             liked = paired(ours, bits, lambda c: c.live[-1].liked)
             facts = paired(ours, bits, lambda c: c.live[-1].facts)
             if liked:
@@ -73,7 +87,7 @@ def text(courses: Sequence[Course]) -> str:
     """The section of the report; empty where no words were said."""
     parts: list[str] = []
     for base in dict.fromkeys(c.base for c in courses):
-        rows = beside(courses, base)
+        rows = beside(courses, base, (*WORDS, *NOTED))
         if rows:
             parts += [
                 f"### {base}: with words, less the same ratings without\n",
