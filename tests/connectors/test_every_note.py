@@ -3,28 +3,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import importlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from goodbot.access import pairing
 from goodbot.api.events import MessageRef
 from goodbot.api.turns import Turn
 from goodbot.config import HttpConfig
+from goodbot.config.lock import CONTROL_SOCKET, socket_path
 from goodbot.conversation.note_rules import RULES
-from goodbot.daemon.control import execute
+from goodbot.daemon.control import ControlSocket, execute
 from goodbot.store import turns
 from goodbot.testing.connector_base import eventually
 from goodbot.testing.platform import Post
+from goodbot_connectors.terminal.conversation import Conversation
+from goodbot_connectors.terminal.link import Link
 
 from tests.connectors.api.daemon import served
 from tests.connectors.terminal.peer import TerminalPeer
+from tests.connectors.terminal.test_news import Lines, View
 from tests.connectors.web.peer import Browser, WebPeer
 from tests.core.builders import Bot, open_bot, rows
 from tests.support import free_port, require
@@ -231,6 +236,52 @@ async def test_a_chip_a_reason_and_a_better_answer_reach_the_next_prompt(
             await ada.becomes("notes", count + 1)
             assert line in await ada.system()
             await ada.is_told(told)
+
+
+@contextlib.asynccontextmanager
+async def typing(bot: Bot) -> AsyncIterator[Callable[[str], Awaitable[str]]]:
+    """What somebody types in `goodbot chat`, and what it shows of that."""
+    home = bot.app.config.home
+    control = ControlSocket(home)
+    control.app = bot.app
+    control.ready()
+    await control.start()
+
+    def typed(text: str) -> str:
+        view = View()
+        chat = Conversation(cast("Link", Lines()), socket_path(home, CONTROL_SOCKET), view)
+        chat.say(text)
+        while chat.busy:
+            chat.read(chat.links[1])
+        return view.shown[-1]
+
+    try:
+        yield lambda text: asyncio.to_thread(typed, text)
+    finally:
+        await control.stop()
+
+
+async def test_in_the_terminal_notes_are_read_switched_edited_and_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with terminal(tmp_path) as far, beside(tmp_path, "terminal", far, monkeypatch) as bot:
+        ada = Ada(bot, far)
+        answer, _ = await ada.ask("What is love?")
+        await ada.call_bad(answer)
+        await far.comment(answer, "no lists, please")
+        async with typing(bot) as typed:
+            shown = await typed("/rl notes")
+            assert "no lists, please" in shown
+            number = shown.split()[0]
+            await typed(f"/rl notes off {number}")
+            assert await ada.system() == ""
+            await typed(f"/notes on {number}")
+            assert '"no lists, please"' in await ada.system()
+            await typed(f"/rl notes edit {number} no lists at all")
+            assert '"no lists at all"' in await ada.system()
+            await typed(f"/rl notes delete {number}")
+            assert "no lists" not in await typed("/notes")
+            assert await ada.system() == ""
 
 
 async def test_answers_of_other_programs_are_theirs(tmp_path: Path, unused_tcp_port: int) -> None:
