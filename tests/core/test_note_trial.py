@@ -9,6 +9,7 @@ import pytest
 from goodbot.api.server import BASE, Generated, GenerateRequest
 from goodbot.config import ServingConfig
 from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, Compared, tried
+from goodbot.learning.idle import Readings
 from goodbot.store import notes
 
 from tests.core.builders import Bot, open_bot, rows, until
@@ -57,6 +58,14 @@ async def test_a_model_is_tried_once(tmp_path: Path, caplog: pytest.LogCaptureFi
     async with noting(tmp_path) as bot:
         await bot.say("Are you there?")
         assert await rows(bot.store, "SELECT tried_at FROM note_trials") == [(1.0,)]
+
+
+async def test_it_is_known_soon_on_a_machine_that_trains_nothing_now(tmp_path: Path) -> None:
+    """Until it is known notes are followed, also by a model that answers worse with them."""
+    busy = Readings(on_battery=True, others_load=0.9)
+    async with noting(tmp_path, machine=lambda _: busy) as bot:
+        assert await bot.app.scheduler.pressure() is not None
+        await until(lambda: known(bot))
 
 
 async def test_who_wants_no_notes_is_spared_the_questions(tmp_path: Path) -> None:

@@ -99,7 +99,11 @@ async def _length(
 
 
 class FollowTrial:
-    """Tries the model, while nobody waits for an answer and nothing trains."""
+    """Tries the model as soon as it has loaded, while nobody waits for an answer.
+
+    A few short answers are no load: neither a battery nor a training puts them off, for until they are there
+    nobody knows whether notes do harm.
+    """
 
     def __init__(self, parts: AnsweringParts) -> None:
         self._parts = parts
@@ -115,9 +119,9 @@ class FollowTrial:
             await self._parts.clock.sleep(_SECONDS)
 
     async def once(self) -> None:
-        """Try it now, unless the model or the machine is needed elsewhere. Raises ServerError, StoreError."""
+        """Try it now, unless the model is away. Raises ServerError, StoreError."""
         p = self._parts
-        if p.presence.away or p.scheduler.training or await p.scheduler.pressure() is not None:
+        if p.presence.away:
             return
         found = await tried(p.spare.answer)
         now = p.clock.now()
