@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""waiting: the newest answers that somebody may rate and has not, one by one."""
+"""waiting: the newest answers that somebody may rate and has not, one by one.
+
+Where an owner lets the reward model choose, those of which a rating tells most stand before the newest.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from goodbot.api.texts import joined, say
 from goodbot.commands import rating
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.learning import reward_model
-from goodbot.store import predictions, review_queue
+from goodbot.store import review_queue
 
 MOST = 5
 
@@ -74,5 +77,5 @@ async def _found(db: aiosqlite.Connection, call: Call) -> Sequence[Waiting]:
     predicting = reward_model.asks(call.services)
     if not predicting:
         return newest
-    wanted = review_queue.Filter(unsure=predicting)
-    return predictions.mixed(newest, await review_queue.page(db, viewer, wanted, MOST // 2), MOST)
+    unsure = await review_queue.page(db, viewer, review_queue.Filter(unsure=predicting), MOST)
+    return [*dict.fromkeys((*unsure, *newest))][:MOST]

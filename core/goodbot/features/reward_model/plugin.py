@@ -16,7 +16,7 @@ class RewardModelSettings:
     """The section `[features.reward_model]`."""
 
     ask: bool = False
-    """Whether every second answer that people are asked to rate is one that it is least sure of."""
+    """Whether people are asked for what it is least sure of: first in `waiting`, half of a new queue."""
 
 
 @hookimpl
