@@ -119,6 +119,11 @@ def test_a_plugin_is_light_until_it_is_used(plugin: str) -> None:
     assert loaded(f"import {plugin}") & HEAVY == set()
 
 
+def test_a_child_imports_nothing_heavy_but_arrays_before_its_backend() -> None:
+    """What trains, plans or answers pays for its own framework, and for no other one."""
+    assert loaded("import goodbot_training.process.worker") & HEAVY <= {"numpy", "safetensors"}
+
+
 def test_importing_goodbot_is_light() -> None:
     assert loaded("import goodbot") & {*HEAVY, "aiosqlite", "sqlite3", "ssl"} == set()
 
