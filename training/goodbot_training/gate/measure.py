@@ -100,7 +100,8 @@ def make_requests(job: Job, backend: TrainingBackend, temperature: float, count:
 
     To the job's anchors, or to its items' conversations where none of them is short enough, or to
     neutral ones: what is too long to train on is too long to ask, and what the template refuses cannot
-    be asked. They are drawn as the bot's answers are.
+    be asked. They are drawn as the bot's answers are. None belongs to a conversation: a kept cache serves one
+    of them, which is then read alone, and so drawn from other last digits, while these are read side by side.
     """
 
     def short(anchors: Iterable[Sequence[Message]]) -> list[Sequence[Message]]:
