@@ -26,7 +26,7 @@ MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
 _WORD = 24
 _FEATURES = {
     *(LENGTH, "line_breaks", "lists", "code", "markup", "emoji", "exclamations", "questions", "greetings"),
-    *("refusals", "first_person", "opens"),
+    *("refusals", "first_person", "other_language", "opens"),
 }
 """By the names that the child gives; what is more or less of each is in the catalogue."""
 _WIDE = 66

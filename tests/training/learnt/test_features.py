@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from goodbot.api.learnt import LENGTH, Learnt, card, opener
 from goodbot_training.learnt.features import TextFeature, features, table
+from goodbot_training.learnt.languages import language
 
 LIST = "Three things:\n- one\n- two\n"
 
@@ -48,6 +49,38 @@ def test_what_is_not_there_is_not_seen() -> None:
     assert found.pop("length") == len(plain)
     assert set(found.values()) == {0.0}
     assert set(numbers("").values()) == {0.0}
+
+
+GERMAN = "Das ist die Hauptstadt, und sie ist nicht klein."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Great question! The capital of France is Paris.", "en"),
+        (GERMAN, "de"),
+        ("C'est la capitale, et elle est dans le nord des Alpes.", "fr"),
+        ("Es la capital del país, y está en el norte.", "es"),
+        ("È la capitale della Francia, che non è lontana.", "it"),
+        ("É a capital, e não é mais uma cidade com você.", "pt"),
+        ("Это столица Франции.", "cyrillic"),
+        ("法国的首都是巴黎。", "han"),
+        ("フランスの首都はパリです。", "kana"),
+        ("프랑스의 수도는 파리입니다.", "hangul"),
+        ("Paris.", ""),
+        ("Arr, matey!", ""),
+        ("1 + 1 = 2 🙂", ""),
+        ("", ""),
+    ],
+)
+def test_a_language_is_told_by_letters_and_small_words_or_not_at_all(text: str, found: str) -> None:
+    assert language(text) == found
+
+
+def test_another_language_is_one_in_which_few_of_the_rated_answers_are() -> None:
+    english = ["The sea is blue, and it is wide.", "You are right, and that is it.", GERMAN, "Paris."]
+    [other] = [one for one in features(english) if one.name == "other_language"]
+    assert table([other], [*english, "Это столица."])[:, 0].tolist() == [0, 0, 1, 0, 1]
 
 
 def test_first_words_are_looked_at_where_many_answers_have_them() -> None:

@@ -3,6 +3,7 @@
 
 What is no number of characters is 0 or 1, so that its mean is a share of the answers. Most do not depend on
 the language; greetings, refusals and the first person are known in a few languages, and stay 0 in others.
+Another language is one in which few of the rated answers are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from goodbot.api.learnt import LENGTH, MARKS, opener
 from numpy.typing import NDArray
+
+from goodbot_training.learnt.languages import language
 
 Table = NDArray[np.float64]
 
@@ -57,11 +60,13 @@ class TextFeature:
 
 
 def features(rated: Sequence[str]) -> list[TextFeature]:
-    """Those of every round, and the most frequent first words of the `rated` answers."""
+    """Those of every round, of their language, and the most frequent first words of the `rated` answers."""
     first = Counter(word for text in rated if (word := opener(text)))
     least = max(_OPENINGS, _OPENING * len(rated))
     words = [word for word, count in first.most_common(_OPENERS) if count >= least]
-    return [*_FIXED, *(TextFeature(name=OPENS, of=_begins(word), word=word) for word in words)]
+    usual = Counter(found for text in rated if (found := language(text))).most_common(1)
+    other = TextFeature(name="other_language", of=_other_than(usual[0][0] if usual else ""))
+    return [*_FIXED, other, *(TextFeature(name=OPENS, of=_begins(word), word=word) for word in words)]
 
 
 def table(chosen: Sequence[TextFeature], answers: Sequence[str]) -> Table:
@@ -73,6 +78,11 @@ def table(chosen: Sequence[TextFeature], answers: Sequence[str]) -> Table:
 
 def _begins(word: str) -> Callable[[str], float]:
     return lambda text: float(opener(text) == word)
+
+
+def _other_than(usual: str) -> Callable[[str], float]:
+    """An answer whose language is not known is in no other one."""
+    return lambda text: float(bool(usual) and language(text) not in ("", usual))
 
 
 def _lines(text: str) -> list[str]:

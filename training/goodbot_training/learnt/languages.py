@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which language an answer is, by its letters and a few small words; linear in the length of the text.
+
+It is a guess that is rather not made than made wrong: short answers, and those of languages without a list
+here, stay unknown where their script has several languages.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+
+from goodbot.api.learnt import MARKS
+
+_STARTS = (
+    (0x0041, "latin"),
+    (0x0370, "greek"),
+    (0x0400, "cyrillic"),
+    (0x0530, ""),
+    (0x0590, "hebrew"),
+    (0x0600, "arabic"),
+    (0x0780, ""),
+    (0x0900, "devanagari"),
+    (0x0980, ""),
+    (0x0E00, "thai"),
+    (0x0E80, ""),
+    (0x1100, "hangul"),
+    (0x1200, ""),
+    (0x1E00, "latin"),
+    (0x1F00, "greek"),
+    (0x2000, ""),
+    (0x3040, "kana"),
+    (0x3100, ""),
+    (0x4E00, "han"),
+    (0xA000, ""),
+    (0xAC00, "hangul"),
+    (0xD7B0, ""),
+)
+"""From which code point on which script; empty: another one."""
+_FROM = [start for start, _ in _STARTS]
+_SMALL = {
+    "en": frozenset("the and is are of to you with that for it be was not".split()),
+    "de": frozenset("der die das und ist nicht ein eine mit zu sie ich den auch".split()),
+    "es": frozenset("el los las y es una para con que del por su más está".split()),
+    "fr": frozenset("le les et est une vous pour dans des pas qui sur avec je".split()),
+    "it": frozenset("il gli è non per una di della sono che ci con anche lo".split()),
+    "pt": frozenset("os as uma não com você é em são mais ao por que seu".split()),
+}
+_LEAST = 2
+"""Of its small words an answer must hold so many, and more than of any other language's."""
+
+
+def language(text: str) -> str:
+    """A language or a script that has but one here; empty where that cannot be told."""
+    letters = Counter(_script(sign) for sign in text if sign.isalpha())
+    if letters["kana"]:  # what is written with both is Japanese
+        letters["kana"] += letters.pop("han", 0)
+    if not letters:
+        return ""
+    [(script, most)] = letters.most_common(1)
+    if 2 * most <= letters.total():
+        return ""
+    return _of_latin(text) if script == "latin" else script
+
+
+def _script(sign: str) -> str:
+    return _STARTS[at - 1][1] if (at := bisect_right(_FROM, ord(sign))) else ""
+
+
+def _of_latin(text: str) -> str:
+    words = Counter(word.strip(MARKS) for word in text.casefold().split())
+    found = Counter({name: sum(words[one] for one in small) for name, small in _SMALL.items()})
+    (best, most), (_, next_) = found.most_common(2)
+    return best if most >= _LEAST and most > next_ else ""
