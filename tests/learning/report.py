@@ -172,8 +172,7 @@ def _requirements(courses: Sequence[Course]) -> str:
     rows = ["## Musts and goals\n", "| | | what | found |", "|---|---|---|---|"]
     for check in checks(courses):
         rows.append(
-            f"| {'must' if check.must else 'goal'} | {_VERDICT[check.held]} "
-            f"| {check.text} | {check.found} |"
+            f"| {'must' if check.must else 'goal'} | {_VERDICT[check.held]} | {check.text} | {check.found} |"
         )
     return "\n".join(rows)
 

@@ -80,8 +80,11 @@ def openclaw(
     normalizer: float,
     hindsight: Any = None,
 ) -> Any:
-    """Its combined loss (its newer one picks among hints): A_t = rating + (log π_T - log π_old) of the words, PPO's minimum with 0.2 and 0.28,
-    a mean over each answer's own tokens, no KL."""
+    """Its combined loss; its newer one picks among hints.
+
+    A_t = rating + (log π_T - log π_old) of the words, PPO's minimum with 0.2 and 0.28, a mean over each
+    answer's own tokens, no KL.
+    """
     a = advantages[:, None] + (0.0 if hindsight is None else hindsight)
     ratio = xp.exp((policy_logprobs - sampling_logprobs) * mask)
     least = xp.minimum(ratio * a, xp.clip(ratio, 0.8, 1.28) * a)

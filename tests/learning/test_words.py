@@ -120,10 +120,7 @@ def added(arm: str, stream: str, liked: float, base: str = "tiny", facts: float 
     return [
         replace(one, base=base)
         for seed in range(3)
-        for one in (
-            course(DEFAULT, stream, 0.6, seed=seed),
-            course(arm, stream, liked, facts, seed=seed),
-        )
+        for one in (course(DEFAULT, stream, 0.6, seed=seed), course(arm, stream, liked, facts, seed=seed))
     ]
 
 

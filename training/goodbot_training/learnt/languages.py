@@ -38,14 +38,15 @@ _STARTS = (
 )
 """From which code point on which script; empty: another one."""
 _FROM = [start for start, _ in _STARTS]
-_SMALL = {
-    "en": frozenset("the and is are of to you with that for it be was not".split()),
-    "de": frozenset("der die das und ist nicht ein eine mit zu sie ich den auch".split()),
-    "es": frozenset("el los las y es una para con que del por su más está".split()),
-    "fr": frozenset("le les et est une vous pour dans des pas qui sur avec je".split()),
-    "it": frozenset("il gli è non per una di della sono che ci con anche lo".split()),
-    "pt": frozenset("os as uma não com você é em são mais ao por que seu".split()),
+_WORDS = {
+    "en": "the and is are of to you with that for it be was not",
+    "de": "der die das und ist nicht ein eine mit zu sie ich den auch",
+    "es": "el los las y es una para con que del por su más está",
+    "fr": "le les et est une vous pour dans des pas qui sur avec je",
+    "it": "il gli è non per una di della sono che ci con anche lo",
+    "pt": "os as uma não com você é em são mais ao por que seu",
 }
+_SMALL = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 _LEAST = 2
 """Of its small words an answer must hold so many, and more than of any other language's."""
 
