@@ -56,6 +56,80 @@ def test_the_readme_quotes_what_the_benchmark_found() -> None:
             assert said in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def _words() -> str:
+    return PAGES["words"].read_text(encoding="utf-8")
+
+
+def _ends(base: str, stream: str) -> dict[str, tuple[int, float]]:
+    """Of 100 answers, by arm: liked, and right."""
+    section = _words().partition("### Notes and weights")[2].partition("\n## ")[0]
+    rows = re.findall(rf"^\| {base} \| {stream} \| (.+?) \| (\S+) \| (\S+) \|$", section, flags=re.M)
+    return {arm: (round(100 * float(liked)), 100 * float(facts)) for arm, liked, facts in rows}
+
+
+def _goal(text: str) -> tuple[dict[str, int], int]:
+    """What the arms reached of 100, and by how much the best of them misses it."""
+    [found] = re.findall(
+        rf"^\| goal \| (?:\*\*missed\*\*|held) \| {re.escape(text)} \| (.*) \|$", _words(), flags=re.M
+    )
+    arms = {arm: round(100 * float(end)) for arm, end in re.findall(r"([a-z][a-z +]*) (0\.\d\d)", found)}
+    short = re.search(r": (0\.\d\d) short$", found)
+    return arms, round(100 * float(short[1])) if short else 0
+
+
+def test_what_words_add_is_quoted_as_it_was_found() -> None:
+    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    reasons, chips, better = _ends("tiny", "reasons"), _ends("tiny", "chips"), _ends("llama", "better")
+    for said in (
+        f"from {reasons['frozen'][0]} to {reasons['notes'][0]} of 100 with written reasons, and to "
+        f"{chips['notes'][0]} with chips. Together with a round it was {reasons['tapered + note'][0]} and "
+        f"{chips['tapered + note'][0]}; a round without the note, {reasons['tapered'][0]} and "
+        f"{chips['tapered'][0]}.",
+        f"brought the Llama from {better['frozen'][0]} to {better['hybrid'][0]}, ratings alone to "
+        f"{better['tapered'][0]}.",
+    ):
+        assert said in results
+    llama, other = _ends("llama", "chips"), _ends("two-style", "chips")
+    lost = [round(one["frozen"][1] - one["notes"][1]) for one in (llama, other)]
+    assert f"With a note they lost {lost[0]} and {lost[1]} of 100 right answers" in results
+
+
+def test_what_was_wanted_of_words_is_quoted_as_it_was_found() -> None:
+    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    twelve, _ = _goal("tiny: 85 % liked after 12 ratings with chips, in the weights")
+    both, short = _goal("tiny: 85 % liked after 12 ratings with chips, with a note")
+    assert (
+        f"| **missed by {short}**: {twelve['tapered']} by the training, {both['notes']} by the note, "
+        f"{both['hybrid + note']} by both |"
+    ) in results
+    for text, other in (
+        ("a changed mind is followed to .80 in one round", "hindsight"),
+        ("80 ratings with chips reach .95", "hybrid"),
+    ):
+        tiny, short = _goal(f"tiny: {text}, in the weights")
+        noted, _ = _goal(f"tiny: {text}, with a note")
+        llama, further = _goal(f"llama: {text}, in the weights")
+        assert (
+            f"| **missed by {short}**: {tiny['tapered']}; with the note {noted['hybrid + note']}. The Llama "
+            f"{llama['tapered']}, and {llama[other]} with `{other}`: missed by {further} |"
+        ) in results
+
+
+def test_words_that_mislead_are_told_as_they_were_found() -> None:
+    """A must that does not hold is said to whoever reads how well it learns."""
+    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    [(facts, low, high)] = re.findall(
+        r"^\| must \| \*\*missed\*\* \| tiny: hybrid \+ note never ends below .*contradicting: liked .*?, "
+        r"facts (\S+) \[(\S+), (\S+)\] \|$",
+        _words(),
+        flags=re.M,
+    )
+    of_100 = [f"{-100 * float(one):.1f}" for one in (facts, high, low)]
+    assert f"{of_100[0]} fewer right answers of 100 (between {of_100[1]} and {of_100[2]})" in results
+    [terse] = re.findall(r"tiny: reasons, shuffled ratings with wishes .*terse (\S+) \[", _words())
+    assert f"moved short answers by {100 * float(terse):.0f} of 100" in results
+
+
 def test_a_page_written_anew_from_kept_courses_keeps_its_model(tmp_path: Path) -> None:
     earlier, date = next(iter(EARLIER.items()))
     kept = tmp_path / "page.md"
