@@ -59,7 +59,7 @@ def test_a_training_that_waits_is_a_command_to_type(tmp_path: Path) -> None:
     chat = Conversation(cast("Link", daemon), tmp_path, view)
     daemon.lines = [{"receipt": "Good.", "id": "r", "turn": "t", "value": 1.0, "offer": ["run:train"]}]
     chat.read(chat.chat)
-    assert view.shown[-1] == "Train now: /train."
+    assert view.shown[-1] == "(Train now: /train.)"
 
 
 def test_a_press_that_came_to_nothing_is_told_and_waited_for_no_more(tmp_path: Path) -> None:
