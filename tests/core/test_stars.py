@@ -142,8 +142,9 @@ class Agreeing:
 
 async def claimed(bot: Bot) -> int:
     """How many answers a training would claim now, as it is."""
-    core = bot.app
-    _, items = await bot.store.read(lambda db: take(db, usual(core, Screening(core.filtering), parent=0)))
+    screening = Screening(bot.app.filtering)
+    taking = usual(bot.app, screening, parent=0)
+    _, items = await screening.through(lambda: bot.store.read(lambda db: take(db, taking)))
     return len(items)
 
 
