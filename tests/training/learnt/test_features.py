@@ -69,6 +69,16 @@ GERMAN = "Das ist die Hauptstadt, und sie ist nicht klein."
         ("프랑스의 수도는 파리입니다.", "hangul"),
         ("Paris.", ""),
         ("Arr, matey!", ""),
+        ("As far as I know, Paris.", ""),
+        ("She is as tall as her brother and twice as fast as her dad.", "en"),
+        ("30 miles per hour, 48 km per hour", ""),
+        ("Los Angeles and Las Vegas.", ""),
+        ("The Casa Con Su and Por Que Una.", "en"),
+        ("The the the.", ""),
+        (f"{GERMAN}\n```\n# the list is not of that, and it was for you\n```\nFertig.", "de"),
+        ("日语里的“的”写作“の”，这是一个助词。", "han"),
+        ("π", ""),
+        ("東京。", ""),
         ("1 + 1 = 2 🙂", ""),
         ("", ""),
     ],
@@ -78,9 +88,33 @@ def test_a_language_is_told_by_letters_and_small_words_or_not_at_all(text: str, 
 
 
 def test_another_language_is_one_in_which_few_of_the_rated_answers_are() -> None:
-    english = ["The sea is blue, and it is wide.", "You are right, and that is it.", GERMAN, "Paris."]
-    [other] = [one for one in features(english) if one.name == "other_language"]
-    assert table([other], [*english, "Это столица."])[:, 0].tolist() == [0, 0, 1, 0, 1]
+    english = ["The sea is blue, and it is wide.", "You are right, and that is it.", "It is not the sea."]
+    assert others([*english, GERMAN, "Paris."], *english, GERMAN, "Paris.", "Это столица.") == [
+        0,
+        0,
+        0,
+        1,
+        0,
+        1,
+    ]
+
+
+def others(rated: list[str], *texts: str) -> list[float]:
+    """Which of the texts are in another language than the rated answers."""
+    [other] = [one for one in features(rated) if one.name == "other_language"]
+    return table([other], texts)[:, 0].tolist()
+
+
+def test_there_is_no_other_language_where_that_of_most_answers_is_not_known() -> None:
+    dutch = ["Dat is de stad.", "Wie die man was is niet bekend.", "Een huis aan zee."]
+    assert language(dutch[1]) == "en", "a guess that is wrong"
+    assert others(dutch, "Das ist die Stadt und nicht das Land.", *dutch) == [0, 0, 0, 0]
+
+
+def test_a_japanese_answer_without_kana_is_in_no_other_language() -> None:
+    japanese = ["フランスの首都はパリです。"]
+    assert others(japanese, "東京都千代田区。", "The sea is blue, and it is wide.") == [0, 1]
+    assert others(["法国的首都是巴黎。"], "フランスの首都はパリです。") == [1]
 
 
 def test_first_words_are_looked_at_where_many_answers_have_them() -> None:

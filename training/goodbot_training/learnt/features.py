@@ -3,7 +3,7 @@
 
 What is no number of characters is 0 or 1, so that its mean is a share of the answers. Most do not depend on
 the language; greetings, refusals and the first person are known in a few languages, and stay 0 in others.
-Another language is one in which few of the rated answers are.
+Another language is one that is not the language of most of the rated answers.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def features(rated: Sequence[str]) -> list[TextFeature]:
     first = Counter(word for text in rated if (word := opener(text)))
     least = max(_OPENINGS, _OPENING * len(rated))
     words = [word for word, count in first.most_common(_OPENERS) if count >= least]
-    usual = Counter(found for text in rated if (found := language(text))).most_common(1)
+    usual = [(name, count) for name, count in Counter(map(language, rated)).items() if 2 * count > len(rated)]
     other = TextFeature(name="other_language", of=_other_than(usual[0][0] if usual else ""))
     return [*_FIXED, other, *(TextFeature(name=OPENS, of=_begins(word), word=word) for word in words)]
 
@@ -81,8 +81,9 @@ def _begins(word: str) -> Callable[[str], float]:
 
 
 def _other_than(usual: str) -> Callable[[str], float]:
-    """An answer whose language is not known is in no other one."""
-    return lambda text: float(bool(usual) and language(text) not in ("", usual))
+    """An answer whose language is not known is in no other one; a Japanese one may have no kana."""
+    known = ("", usual, "han") if usual == "kana" else ("", usual)
+    return lambda text: float(bool(usual) and language(text) not in known)
 
 
 def _lines(text: str) -> list[str]:

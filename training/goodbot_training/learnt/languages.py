@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which language an answer is, by its letters and a few small words; linear in the length of the text.
 
-It is a guess that is rather not made than made wrong: short answers, and those of languages without a list
-here, stay unknown where their script has several languages.
+It is a guess that is rather not made than made wrong: short answers stay unknown. Of a language without a list
+here most do, too, but its small words may be another's ("die" and "was" are Dutch as well).
 """
 
 from __future__ import annotations
@@ -41,27 +41,33 @@ _FROM = [start for start, _ in _STARTS]
 _WORDS = {
     "en": "the and is are of to you with that for it be was not",
     "de": "der die das und ist nicht ein eine mit zu sie ich den auch",
-    "es": "el los las y es una para con que del por su más está",
+    "es": "el y es para del más está",
     "fr": "le les et est une vous pour dans des pas qui sur avec je",
-    "it": "il gli è non per una di della sono che ci con anche lo",
-    "pt": "os as uma não com você é em são mais ao por que seu",
+    "it": "il gli è non di della sono che ci anche lo",
+    "pt": "os uma não com você é em são mais ao seu",
 }
+"""Without those that another language often has, too: "as", "per", "los" in names, "con", "su", "por", "que"."""
 _SMALL = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 _LEAST = 2
-"""Of its small words an answer must hold so many, and more than of any other language's."""
+"""Of its small words an answer must hold so many different ones, and more than of any other language's."""
+_LETTERS = 4
+"""Fewer of a script are a sign (π) or a name."""
+_KANA = 4
+"""A Japanese text has one kana for so many han at least; a Chinese one may quote some."""
 
 
 def language(text: str) -> str:
     """A language or a script that has but one here; empty where that cannot be told."""
-    letters = Counter(_script(sign) for sign in text if sign.isalpha())
-    if letters["kana"]:  # what is written with both is Japanese
-        letters["kana"] += letters.pop("han", 0)
+    prose = "".join(text.split("```")[::2])  # code is English anywhere
+    letters = Counter(_script(sign) for sign in prose if sign.isalpha())
+    if 0 < letters["han"] <= _KANA * letters["kana"]:
+        letters["kana"] += letters.pop("han")
     if not letters:
         return ""
     [(script, most)] = letters.most_common(1)
-    if 2 * most <= letters.total():
+    if most < _LETTERS or 2 * most <= letters.total():
         return ""
-    return _of_latin(text) if script == "latin" else script
+    return _of_latin(prose) if script == "latin" else script
 
 
 def _script(sign: str) -> str:
@@ -69,7 +75,7 @@ def _script(sign: str) -> str:
 
 
 def _of_latin(text: str) -> str:
-    words = Counter(word.strip(MARKS) for word in text.casefold().split())
-    found = Counter({name: sum(words[one] for one in small) for name, small in _SMALL.items()})
+    words = {word.strip(MARKS) for word in text.casefold().split()}
+    found = Counter({name: len(words & small) for name, small in _SMALL.items()})
     (best, most), (_, next_) = found.most_common(2)
     return best if most >= _LEAST and most > next_ else ""
