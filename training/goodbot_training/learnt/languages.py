@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which language an answer is, by its letters and a few small words; linear in the length of the text.
 
-It is a guess that is rather not made than made wrong: short answers stay unknown. Of a language without a list
-here most do, too, but its small words may be another's ("die" and "was" are Dutch as well).
+It is a guess that is rather not made than made wrong: short answers stay unknown. Most of a
+language without a list here do, too, but its small words may be another's ("die" and "was" are Dutch as well).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WORDS = {
     "it": "il gli è non di della sono che ci anche lo",
     "pt": "os uma não com você é em são mais ao seu",
 }
-"""Without those that another language often has, too: "as", "per", "los" in names, "con", "su", "por", "que"."""
+"""Without those that another language often has, too: "as", "per", "los" in names, "con", "por", "que"."""
 _SMALL = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 _LEAST = 2
 """Of its small words an answer must hold so many different ones, and more than of any other language's."""
