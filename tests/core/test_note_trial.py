@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.server import BASE, Generated, GenerateRequest
+from goodbot.base.errors import ServerError
 from goodbot.config import ServingConfig
-from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, Compared, tried
+from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, Compared, Trial, tried
 from goodbot.learning.idle import Readings
 from goodbot.store import notes
 
@@ -127,3 +128,21 @@ async def test_it_asks_no_further_once_it_is_clear() -> None:
     assert (await tried(ask)).follows
     assert len(asked) == 2 * LEAD
     assert {one.version for one in asked} == {BASE}, "a version may have learnt to be brief"
+
+
+async def test_what_was_compared_before_an_error_counts_at_the_next_look() -> None:
+    """On a server that fails now and then a trial from the start would never end."""
+    asked: list[str] = []
+
+    async def ask(request: GenerateRequest) -> Generated:
+        asked.append(request.messages[-1]["content"])
+        if len(asked) in (6, 13):
+            raise ServerError("it is away")
+        return Generated(text="as long with either", version=0, finish="stop")
+
+    trial = Trial(ask)
+    for _ in range(2):
+        with pytest.raises(ServerError):
+            await trial.end()
+    assert await trial.end() == Compared(0, 0, len(QUESTIONS))
+    assert len(asked) == 2 * (len(QUESTIONS) + 1) + 1, "one question is asked anew, and half of another"

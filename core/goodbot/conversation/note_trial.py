@@ -72,15 +72,29 @@ class Compared(NamedTuple):
         return self.clear or self.compared < FEWEST
 
 
+class Trial:
+    """Asks a model until it is clear that it follows notes, or there is no further question.
+
+    What an error ends goes on later with the question that it broke off at.
+    """
+
+    def __init__(self, ask: Callable[[GenerateRequest], Awaitable[Generated]]) -> None:
+        self._ask = ask
+        self._found = Compared()
+        self._questions = [*QUESTIONS]
+
+    async def end(self) -> Compared:
+        """Ask what is left, and return what all answers have shown. Raises what asking does."""
+        while self._questions and not self._found.clear:
+            brief, full = [await _length(self._ask, note, self._questions[0]) for note in (_BRIEF, _FULL)]
+            self._found = self._found.and_(brief, full)
+            del self._questions[0]
+        return self._found
+
+
 async def tried(ask: Callable[[GenerateRequest], Awaitable[Generated]]) -> Compared:
-    """Ask a model until it is clear that it follows notes, or there is no further question."""
-    found = Compared()
-    for question in QUESTIONS:
-        brief, full = [await _length(ask, note, question) for note in (_BRIEF, _FULL)]
-        found = found.and_(brief, full)
-        if found.clear:
-            break
-    return found
+    """What a whole trial shows."""
+    return await Trial(ask).end()
 
 
 async def _length(
@@ -102,11 +116,13 @@ class FollowTrial:
     """Tries the model as soon as it has loaded, while nobody waits for an answer.
 
     A few short answers are no load: neither a battery nor a training puts them off, for until they are there
-    nobody knows whether notes do harm.
+    nobody knows whether notes do harm. Until then they are followed, however long that takes: else the first
+    chip would do nothing on a model that follows.
     """
 
     def __init__(self, parts: AnsweringParts) -> None:
         self._parts = parts
+        self._trial = Trial(parts.spare.answer)
 
     async def loop(self) -> None:
         """Return once it is known."""
@@ -123,7 +139,7 @@ class FollowTrial:
         p = self._parts
         if p.presence.away:
             return
-        found = await tried(p.spare.answer)
+        found = await self._trial.end()
         now = p.clock.now()
         await p.store.write(lambda db: notes.tried(db, p.pool.model, found.follows, now))
         if not found.follows:
