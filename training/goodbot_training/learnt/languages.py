@@ -2,7 +2,7 @@
 """In which language an answer is, by its letters and a few small words; linear in the length of the text.
 
 It is a guess that is rather not made than made wrong: short answers stay unknown. Most of a
-language without a list here do, too, but its small words may be another's ("die" and "was" are Dutch as well).
+language without a list here do, too, but its small words may be another's ("die" and "was" are Dutch, too).
 """
 
 from __future__ import annotations
