@@ -77,6 +77,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     supervision = Supervision(http, home=settings.home)
     lock = HomeLock(settings.home)  # held from life to life: no other process gets in between
     before: config.Config | None = None
+    written = contextlib.ExitStack()  # puts the file back as it was before the model was set in it
     try:
         prepare_home(settings.home)
         await _take(lock, settings.home, stop)  # before the port: who is second is told whose it is
@@ -92,12 +93,15 @@ async def _run(arguments: argparse.Namespace) -> None:
                 if settings.model.path == before.model.path:
                     logger.error("back to the settings before; with these it does not run: %s", never.why)
                     settings, before = before, None
+                    with contextlib.suppress(GoodbotError):  # not over what was written meanwhile
+                        written.close()  # the model was not at fault
                 else:  # where more was changed, the next try may go back to all of it
                     logger.error("back to the model before; this one does not run: %s", never.why)
-                    settings = _as_asked(arguments, _set_model(settings, before.model.path))
+                    settings = _as_asked(arguments, _set_model(settings, before.model.path, written))
                 continue
             if not again:
                 return
+            written.pop_all()
             before, settings = settings, _anew(arguments, settings)
     finally:
         await supervision.stop()
@@ -218,9 +222,10 @@ async def _either(*events: asyncio.Event) -> None:
         wait.cancel()
 
 
-def _set_model(settings: config.Config, path: str) -> config.Config:
-    """The config with the model that it had before, in the file too."""
+def _set_model(settings: config.Config, path: str, written: contextlib.ExitStack) -> config.Config:
+    """The config with the model that it had before, in the file too, until `written` is closed."""
     file = ConfigFile(settings.home, settings.path)
+    written.callback(file.restore, file.before)
     if path:
         file.set("model.path", path)
     else:

@@ -87,16 +87,47 @@ async def test_settings_with_which_it_does_not_come_up_give_way_to_those_before(
 async def test_where_more_than_the_model_was_changed_it_goes_back_to_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "config.toml").write_text("[serving]\nhistory = 1\n[model]\npath = 'a'\n", "utf-8")
-    written = leaves("[serving]\nhistory = 3\n[model]\npath = 'b'\n")
+    file = tmp_path / "config.toml"
+    first, text = (
+        f"[serving]\nhistory = {history}\n[model]\npath = '{model}'\n"
+        for history, model in ((1, "a"), (3, "b"))
+    )
+    file.write_text(first, "utf-8")
+    written = leaves(text)
 
     def look(settings: config.Config) -> object:
         return settings.model.path, settings.serving.history
 
     seen = await lived(tmp_path, monkeypatch, written, never, never, ends, look=look)
     assert seen == [("a", 1), ("b", 3), ("a", 3), ("a", 1)]
+    assert file.read_text("utf-8") == text, "the new model was not at fault"
+    file.write_text(first, "utf-8")
     with pytest.raises(GoodbotError, match="does not come up"):
         await lived(tmp_path, monkeypatch, written, never, never, never)
+
+
+async def test_a_model_that_does_not_come_up_is_out_of_the_file_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[model]\npath = 'a'\n", "utf-8")
+    later = "[serving]\nhistory = 2\n[model]\npath = 'a'\n"
+    lives = (leaves("[model]\npath = 'b'\n"), never, leaves(later), never, ends)
+    seen = await lived(tmp_path, monkeypatch, *lives, look=lambda settings: settings.model.path)
+    assert seen == ["a", "b", "a", "a", "a"]
+    assert file.read_text("utf-8") == later, "what came before a life that ran is not put back"
+
+
+async def test_what_is_written_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[model]\npath = 'a'\n", "utf-8")
+
+    def mends(_: Path) -> bool:
+        file.write_text("[model]\npath = 'c'\n", "utf-8")
+        return never(file)
+
+    await lived(tmp_path, monkeypatch, leaves("[model]\npath = 'b'\n"), never, mends, ends)
+    assert file.read_text("utf-8") == "[model]\npath = 'c'\n"
 
 
 async def test_the_server_that_stays_is_told_as_it_is(
