@@ -34,7 +34,7 @@ def checks(courses: Sequence[Course]) -> list[Check]:
 
 
 def musts_hold(courses: Sequence[Course]) -> bool:
-    """Whether every must does that the courses tell of."""
+    """Whether every must of those measured does; one that was not run stands in the table as such."""
     return all(check.held is not False for check in checks(courses) if check.must)
 
 

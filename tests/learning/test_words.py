@@ -139,6 +139,13 @@ def test_what_goodbot_does_not_do_breaks_none(arm: str, base: str) -> None:
     assert [one.must for one in missed] == [False]
 
 
+def test_a_must_that_held_where_no_words_misled_says_that_these_were_not_measured() -> None:
+    for stream, said in (("chips", True), ("contradicting", False)):
+        checks = goals.checks(added("tapered + note", stream, 0.7))
+        [found] = [one.found for one in checks if "tapered + note never ends below" in one.text]
+        assert found.endswith("with words that mislead not measured") is said
+
+
 @pytest.mark.parametrize("stream", ["irrelevant", "injected"])
 def test_words_about_something_else_that_teach_break_a_must(stream: str) -> None:
     assert not goals.musts_hold(added("hybrid", stream, 0.7))

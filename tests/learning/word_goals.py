@@ -3,7 +3,8 @@
 
 The musts are of what goodbot does: an objective that can be chosen, as it is installed, and training with a
 note on a model that follows notes. What else was run is told beside them as a goal: an objective with another
-setting, and a note on a model that goodbot's own trial (`goodbot.conversation.note_trial`) gives none.
+setting, and a note on a model that goodbot's own trial (`goodbot.conversation.note_trial`) gives none. They
+were parted so after the run: what was wanted before it named no setting and no model.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ OFFERED = ("hybrid", "hindsight")
 """What `objective` may be for words to train."""
 FOLLOW = ("tiny",)
 """Bases that follow notes; tests/training/test_note_trial.py has the others that do not."""
+MISLEADING = (*HARMLESS, "contradicting")
 WEIGHTS = (DEFAULT, *OFFERED)
 PROMPTS = ("notes", *NOTED)
 REACHED = (
@@ -84,7 +86,7 @@ def _check(base: str, arm: str, text: str, held: bool, found: str) -> Check:
 
 
 def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
-    """No interval of the paired difference lies below 0."""
+    """No interval of the paired difference lies below 0; where no words misled, it says so."""
     for arm in (*WORDS, *NOTED):
         rows = beside(courses, base, (arm,))
         missed = [one for one in rows if one.below]
@@ -94,7 +96,12 @@ def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
                 arm,
                 "never ends below the same ratings without words, gate on",
                 not missed,
-                "; ".join(map(str, missed)) or f"no interval below 0 on {len(rows)} streams",
+                ("; ".join(map(str, missed)) or f"no interval below 0 on {len(rows)} streams")
+                + (
+                    ""
+                    if any(one.stream in MISLEADING for one in rows)
+                    else "; with words that mislead not measured"
+                ),
             )
 
 
