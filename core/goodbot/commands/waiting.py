@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """waiting: the newest answers that somebody may rate and has not, one by one.
 
-Where an owner lets the reward model choose, those of which a rating tells most stand before the newest.
+Where an owner lets the reward model choose, those that it is least sure of stand before the newest.
 """
 
 from __future__ import annotations
