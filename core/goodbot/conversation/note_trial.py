@@ -92,11 +92,6 @@ class Trial:
         return self._found
 
 
-async def tried(ask: Callable[[GenerateRequest], Awaitable[Generated]]) -> Compared:
-    """What a whole trial shows."""
-    return await Trial(ask).end()
-
-
 async def _length(
     ask: Callable[[GenerateRequest], Awaitable[Generated]], note: str, question: str
 ) -> int | None:
