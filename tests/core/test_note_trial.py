@@ -9,7 +9,7 @@ import pytest
 from goodbot.api.server import BASE, Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.config import ServingConfig
-from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, Compared, Trial
+from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, AskedTwice, Compared
 from goodbot.learning.idle import Readings
 from goodbot.store import notes
 
@@ -113,7 +113,7 @@ async def test_answers_that_end_in_other_ways_say_nothing_and_end_the_trial() ->
     async def ask(_: GenerateRequest) -> Generated:
         return Generated(text="", version=0, finish="content_filter")
 
-    found = await Trial(ask).end()
+    found = await AskedTwice(ask).end()
     assert found.compared == 0
     assert found.follows
 
@@ -125,7 +125,7 @@ async def test_it_asks_no_further_once_it_is_clear() -> None:
         asked.append(request)
         return Generated(text="x" * (len(asked) % 2 or 9), version=0, finish="stop")
 
-    assert (await Trial(ask).end()).follows
+    assert (await AskedTwice(ask).end()).follows
     assert len(asked) == 2 * LEAD
     assert {one.version for one in asked} == {BASE}, "a version may have learnt to be brief"
 
@@ -140,7 +140,7 @@ async def test_what_was_compared_before_an_error_counts_at_the_next_look() -> No
             raise ServerError("it is away")
         return Generated(text="as long with either", version=0, finish="stop")
 
-    trial = Trial(ask)
+    trial = AskedTwice(ask)
     for _ in range(2):
         with pytest.raises(ServerError):
             await trial.end()

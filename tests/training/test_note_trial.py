@@ -10,7 +10,7 @@ import pytest
 from goodbot.api.backend import LoraSettings
 from goodbot.api.sampler import SampleRequest
 from goodbot.api.server import Generated, GenerateRequest
-from goodbot.conversation.note_trial import FEWEST, Compared, Trial
+from goodbot.conversation.note_trial import FEWEST, AskedTwice, Compared
 
 from tests.learning.bases import BASES
 from tests.training.test_slices import backend
@@ -29,7 +29,7 @@ async def asked(path: Path) -> Compared:
         said = sampler.sample(sample)
         return Generated(text=said.text, version=0, finish=said.finish)
 
-    return await Trial(ask).end()
+    return await AskedTwice(ask).end()
 
 
 async def test_the_shipped_model_follows_notes() -> None:

@@ -72,7 +72,7 @@ class Compared(NamedTuple):
         return self.clear or self.compared < FEWEST
 
 
-class Trial:
+class AskedTwice:
     """Asks a model until it is clear that it follows notes, or there is no further question.
 
     What an error ends goes on later with the question that it broke off at.
@@ -117,7 +117,7 @@ class FollowTrial:
 
     def __init__(self, parts: AnsweringParts) -> None:
         self._parts = parts
-        self._trial = Trial(parts.spare.answer)
+        self._trial = AskedTwice(parts.spare.answer)
 
     async def loop(self) -> None:
         """Return once it is known."""
