@@ -9,7 +9,8 @@ import pytest
 from goodbot.api.server import BASE, Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.config import ServingConfig
-from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, AskedTwice, Compared
+from goodbot.conversation.note_trial import FEWEST, LEAD, QUESTIONS, AskedTwice, Compared, FollowTrial
+from goodbot.learning.evaluation.idle import SpareTime
 from goodbot.learning.idle import Readings
 from goodbot.store import notes
 
@@ -146,3 +147,25 @@ async def test_what_was_compared_before_an_error_counts_at_the_next_look() -> No
             await trial.end()
     assert await trial.end() == Compared(0, 0, len(QUESTIONS))
     assert len(asked) == 2 * (len(QUESTIONS) + 1) + 1, "one question is asked anew, and half of another"
+
+
+async def test_the_next_look_goes_on_with_the_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = SpareTime.answer, list[GenerateRequest]()
+
+    async def answer(self: SpareTime, request: GenerateRequest) -> Generated:
+        asked.append(request)
+        if len(asked) == 3:
+            raise ServerError("it is away")
+        return await real(self, request)
+
+    async with noting(tmp_path) as bot:
+        await until(lambda: known(bot))
+        await bot.store.write(lambda db: db.execute("DELETE FROM note_trials"))
+        monkeypatch.setattr(SpareTime, "answer", answer)
+        trial = FollowTrial(bot.app)
+        with pytest.raises(ServerError):
+            await trial.once()
+        assert await follows(bot) is None
+        await trial.once()
+        assert await follows(bot) is True
+    assert len(asked) == 2 * LEAD + 1
