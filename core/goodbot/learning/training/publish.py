@@ -28,8 +28,7 @@ from goodbot.store import adapters, canaries, comparisons, objections, runs, set
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 2
-"""How often it is tried again after the model has ended under it."""
+_TRIES = 2  # how often it is tried again after the model has ended under it
 _LONG = 86_400.0  # seconds that it waits for a disk that has room, but for what a child says
 
 
@@ -56,7 +55,7 @@ class _New:
     verdict: tuple[Reason, ...]
     """What the gate has said."""
     kept: float = 0.0
-    """Since when a full disk has kept it from going live; 0: none has."""
+    """Since when it fails for a full disk that has room; 0: it does not, or there was none the last time."""
 
     def activated(self, *waits: Reason) -> RunOutcome:
         """The run's end, with what it waits for."""
@@ -124,11 +123,10 @@ class Publisher:
         )
         if objection := await self._commit(run, row, directory):
             return RunOutcome(run=run, state="superseded", ending=objection)
-        return await self._live(
-            _New(
-                run=run, version=version, parent=parent, active=active, old=active, gate=gate, verdict=verdict
-            )
+        new = _New(
+            run=run, version=version, parent=parent, active=active, old=active, gate=gate, verdict=verdict
         )
+        return await self._live(new)
 
     def waits(self, run: int) -> bool:
         """Whether a run's version is recorded, and a full disk has kept it from going live."""
@@ -148,7 +146,8 @@ class Publisher:
             outcome = await self._activate(new)
         except Exception as error:
             if full_disk.is_full(error):
-                self._kept = replace(new, kept=new.kept or self._clock.now())
+                lacking = full_disk.lacking(self._home)
+                self._kept = replace(new, kept=0.0 if lacking else new.kept or self._clock.now())
             raise
         self._kept = None
         return outcome
@@ -223,8 +222,9 @@ class Publisher:
         said: BaseException | None = error
         while isinstance(said, AdapterError | ServerError):  # its words may be a server's, of another disk
             said = said.__cause__
-        late = new.kept and self._clock.now() - new.kept > _LONG and not full_disk.lacking(self._home)
-        if full_disk.is_full(said) and not late:
+        lacking = full_disk.lacking(self._home)
+        late = new.kept and self._clock.now() - new.kept > _LONG and not lacking
+        if full_disk.is_full(error if lacking else said) and not late:
             raise error
         if isinstance(error, NotServedError):  # nothing is wrong with what was learnt
             return await self._wait(new, adapters.UNSERVED, str(error))

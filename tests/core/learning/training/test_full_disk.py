@@ -121,7 +121,29 @@ async def test_t10_what_a_server_says_of_its_own_disk_lets_no_version_wait(
             raise kind(f"it refuses the adapter: {os.strerror(errno.ENOSPC)}")
 
         monkeypatch.setattr(bot.app.registry, "activate", activate)
+        monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
         assert (await bot.train()).state == "failed"
+
+
+@pytest.mark.parametrize("kind", [AdapterError, ServerError])
+async def test_t10_but_where_our_disk_is_full_its_words_are_of_that(
+    kind: type[GoodbotError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of ours that starts, or a server on this machine, has nothing else to say it with."""
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        await bot.command("pause")
+        monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
+
+        async def activate(*args: Any, **more: Any) -> Any:
+            monkeypatch.setattr(full_disk, "_free", lambda home: 0)
+            raise kind(f"it ended: {os.strerror(errno.ENOSPC)}")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(bot.app.registry, "activate", activate)
+            await fails(bot)
+        monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
+        await goes_on(bot)
 
 
 async def test_t10_nor_does_what_a_child_says_for_longer_than_a_day_where_there_is_room(
@@ -131,13 +153,21 @@ async def test_t10_nor_does_what_a_child_says_for_longer_than_a_day_where_there_
         await bot.rated(8)
         await bot.command("pause")
 
+        free = 0  # what is left once it goes live
+
         async def activate(*args: Any, **more: Any) -> Any:
+            monkeypatch.setattr(full_disk, "_free", lambda home: free)
             raise said_by_a_child()
 
         monkeypatch.setattr(bot.app.registry, "activate", activate)
         monkeypatch.setattr(full_disk, "_free", lambda home: 1 << 40)
         await fails(bot)
         waits = bot.app.trainer._going_live
+        assert waits._kept is not None
+        assert waits._kept.kept == 0.0, "there was no room: its day begins when there is"
+        free = 1 << 40
+        monkeypatch.setattr(full_disk, "_free", lambda home: free)
+        await fails(bot)
         assert waits._kept is not None
         waits._kept = replace(waits._kept, kept=waits._kept.kept - 86_000.0)
         await fails(bot)
