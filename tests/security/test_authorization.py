@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
+import os
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,7 @@ from goodbot.api.events import (
     UserRef,
 )
 from goodbot.base import sealed
+from goodbot.base.errors import StoreError
 from goodbot.config import Grants
 from goodbot.store import channels, forgetting, joining, refusals, retention, settings
 from goodbot.testing import VirtualClock
@@ -545,6 +549,36 @@ async def test_p10_a_key_that_cannot_be_read_keeps_nobody_from_rating(tmp_path: 
         assert not await bot.store.read(lambda db: refusals.knows(db, sent))
         found = await rows(bot.store, "SELECT length(event), length(person) FROM refused")
         assert found == [(16, 16)], "an empty one would be everybody's"
+
+
+async def test_p10_nobody_is_forgotten_in_part_while_the_key_cannot_be_read(tmp_path: Path) -> None:
+    """It said that it was done, and what they were refused stayed."""
+    async with open_bot(tmp_path) as bot:
+        sent = message("e", "hello", user=replace(OWNER, id="mallory77"), channel=place("not enabled"))
+        await bot.chat.host.submit([sent])
+        key, kept = tmp_path / "bot" / sealed.KEY, tmp_path / "kept"
+        key.rename(kept)
+        key.symlink_to(kept)
+        with pytest.raises(StoreError):
+            await bot.store.write(lambda db: joining.forget(db, "loopback:mallory77"))
+        kept.replace(key)
+        await bot.store.write(lambda db: joining.forget(db, "loopback:mallory77"))
+        assert await rows(bot.store, "SELECT 1 FROM refused") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "passes"),
+    [(errno.EACCES, True), (errno.EMFILE, False), (errno.ENFILE, False), (errno.EIO, False)],
+)
+def test_p10_a_moment_without_handles_lets_nobody_in(
+    code: int, passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(home: Path) -> bytes:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(sealed, "_key", fails)
+    with nullcontext() if passes else pytest.raises(OSError, match=os.strerror(code)):
+        assert refusals.function(tmp_path)(b"who", 0) == b""
 
 
 async def test_p10_what_is_known_of_refusals_is_bounded_names_nobody_and_goes_with_its_person(

@@ -9,6 +9,7 @@ of it (`goodbot.base.sealed`).
 
 from __future__ import annotations
 
+import errno
 import logging
 import secrets
 from collections.abc import Callable, Iterable
@@ -25,18 +26,24 @@ logger = logging.getLogger(__name__)
 MOST = 20_000
 """The newest; no platform tells so much again."""
 _BYTES = 16
+_FIND, _MAKE, _MUST = range(3)
+_OF_A_MOMENT = (errno.EMFILE, errno.ENFILE, errno.EIO)
 
 
 def function(home: Path) -> Callable[[bytes, int], bytes]:
-    """SQL `refusal_mac(said, make)`, by the key of a state directory, which it may `make`.
+    """SQL `refusal_mac(said, how)`, by the key of a state directory, which it may make to `_MAKE` one.
 
-    Where there is none, or none that can be read, it is empty, as no row's is.
+    Where there is none, or none that can be read, it is empty, as no row's is. It fails where it `_MUST` be
+    read, and where that is for a moment alone: else whoever was refused need only bring such a moment about.
     """
 
-    def refusal_mac(said: bytes, make: int) -> bytes:
+    def refusal_mac(said: bytes, how: int) -> bytes:
+        make = how == _MAKE
         try:
             mac = (sealed.seal if make else sealed.known)(home, "refused", said)
         except OSError as error:  # SQLite would fail with it, and so would what everybody else sends
+            if how == _MUST or error.errno in _OF_A_MOMENT:
+                raise
             logger.warning("what was refused is not known again: %s: %s", home / sealed.KEY, error.strerror)
             return secrets.token_bytes(_BYTES) if make else b""
         return bytes.fromhex(mac)[:_BYTES]
@@ -47,8 +54,8 @@ def function(home: Path) -> Callable[[bytes, int], bytes]:
 async def add(db: aiosqlite.Connection, event: Event, now: float) -> None:
     """This was refused."""
     await db.execute(
-        "INSERT OR IGNORE INTO refused (event, person, at) VALUES (refusal_mac(?, 1), refusal_mac(?, 1), ?)",
-        (_key(event), _joined(f"{event.user.connector}:{event.user.id}"), now),
+        "INSERT OR IGNORE INTO refused (event, person, at) VALUES (refusal_mac(?, ?), refusal_mac(?, ?), ?)",
+        (_key(event), _MAKE, _joined(f"{event.user.connector}:{event.user.id}"), _MAKE, now),
     )
     await db.execute("DELETE FROM refused WHERE seq <= (SELECT max(seq) FROM refused) - ?", (MOST,))
 
@@ -60,9 +67,12 @@ async def knows(db: aiosqlite.Connection, event: Event) -> bool:
 
 
 async def forget(db: aiosqlite.Connection, persons: Iterable[str]) -> None:
-    """Part of forgetting: what these persons (`connector:id`) were refused."""
-    query = "DELETE FROM refused WHERE person = refusal_mac(?, 0)"
-    await db.executemany(query, [(_joined(who),) for who in persons])
+    """Part of forgetting: what these persons (`connector:id`) were refused.
+
+    Fails where the key cannot be read: their rows cannot be told from others'.
+    """
+    query = "DELETE FROM refused WHERE person = refusal_mac(?, ?)"
+    await db.executemany(query, [(_joined(who), _MUST) for who in persons])
 
 
 async def expire(db: aiosqlite.Connection, before: float) -> None:
