@@ -24,7 +24,8 @@ async def judged_bot(home: Path, **options: Any) -> AsyncGenerator[Bot]:
     """Judged when the test says so: `judge` of a `JudgeConfig` as given, else by the rule."""
     judge = options.pop("judge", {"by": "rule"})
     extra = (judges, *options.pop("extra", ()))
-    async with open_bot(home, extra=extra, sections={"judge": JudgeConfig(**judge)}, **options) as bot:
+    sections = {"judge": JudgeConfig(**judge), **options.pop("sections", {})}
+    async with open_bot(home, extra=extra, sections=sections, **options) as bot:
         bot.app._tasks["judging"].cancel()
         yield bot
 

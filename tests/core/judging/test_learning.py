@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from goodbot.features.filters import plugin as filters
 from goodbot.learning.rating_quality import contradictions
 from goodbot.learning.training import batch, claims
 from goodbot.learning.training.filtering import Screening
@@ -148,6 +149,35 @@ async def test_a_rating_counts_of_what_a_refused_round_took_as_judged(tmp_path: 
         before = (await bot.status())["ratings"]
         await bot.command("good", agent.turns[0])
         assert (await bot.status())["ratings"] == before + 1
+
+
+async def test_a_run_that_starts_over_keeps_what_a_person_has_said_the_same_of_in_words(
+    tmp_path: Path,
+) -> None:
+    """Filters were asked about it as judged, so about other words than those that it takes then."""
+    async with (
+        judge_server(says=["bad"]) as server,
+        judged_bot(
+            tmp_path,
+            judge={"by": "server", "url": server.url, "model": "m"},
+            settings={"objective": "hybrid"},
+            sections={"filters": {"words": {"block": ["acme"]}}},
+            extra=(filters,),
+        ) as bot,
+    ):
+        asked = await bot.say("Tell me of the sea.")
+        await bot.say("No, shorter please!")
+        await look(bot)
+        made = await bot.rated(8)
+        await bot.start_training()
+        assert asked.turn in await items(bot)
+        await bot.react(asked, "👎")
+        await bot.chat.comment(asked, "Too long")
+        await bot.command("undo", made[0].turn)
+        run = await bot.finish_training()
+        assert run.state == "activated", run.reason
+        assert "owner" in (await items(bot))[asked.turn][3], "as rated"
+        await check(bot)
 
 
 async def test_who_said_it_in_words_is_judged_by_nobody(tmp_path: Path) -> None:

@@ -151,11 +151,13 @@ async def looked_at(
             await asyncio.to_thread(near_duplicates.sketched, compared, screening.sketches)
 
     async def look(db: aiosqlite.Connection) -> None:
+        # As it will be claimed: what somebody else has said since is looked at, too, and what was judged
+        # is taken as rated once a person has rated it.
+        said = {one.turn: await ledger.labels(db, one.turn) for one in own}
         for judged in (False, True):
-            mine = [one for one in own if judgements.is_judged(one.labels) is judged]
-            # As it will be claimed: what somebody else has said since is looked at, too.
-            now = [one.labels if judged else await ledger.labels(db, one.turn) for one in mine]
-            rows = [(one.turn, codec.dump_json(said), 0, 0) for one, said in zip(mine, now, strict=True)]
+            mine = [one for one in own if (judgements.is_judged(one.labels) and not said[one.turn]) is judged]
+            now = {one.turn: one.labels if judged else said[one.turn] for one in mine}
+            rows = [(turn, codec.dump_json(labels), 0, 0) for turn, labels in now.items()]
             await prepare(db, await training_pool.build(db, pool, parent, rows), judged)
         if not free:
             return
