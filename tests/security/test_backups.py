@@ -684,6 +684,25 @@ def test_s3_a_forged_note_of_a_backup_deletes_nothing(
     assert all((work / "theirs").exists() for work in forged)
 
 
+def test_s3_an_older_note_of_a_disk_that_is_away_stays_until_people_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody would know of what lies there."""
+    home, disk = tmp_path / "bot", tmp_path / "disk"
+    note = home / "backups" / "tmp1"
+    note.mkdir(parents=True, mode=0o700)
+    (note / "place").symlink_to(work := disk / f".goodbot-backup-{note.name}")
+    (home / "encryption.json").touch()
+    workshop.sweep(home)
+    assert note.is_dir(), "the disk is not there"
+    assert caplog.text == ""
+    work.mkdir(parents=True)
+    workshop.sweep(home)
+    assert f"has left {work}:" in caplog.text
+    assert not note.exists()
+    assert work.is_dir()
+
+
 def test_s3_notes_of_ours_stay_while_their_key_cannot_be_read(tmp_path: Path) -> None:
     home, disk = tmp_path / "bot", tmp_path / "disk"
     for folder in (home, disk):

@@ -5,7 +5,8 @@ A backup's holds all that is in the database, an export's what was learnt. The s
 each that is under way, so that what a killed one has left is found on whatever disk it lies. A note is held
 like any `Scratch`: there locks work, as they may not on that disk. It is sealed (`goodbot.base.sealed`):
 what it names is deleted, outside the state directory. One without a seal that holds, as older goodbots made
-them, leads to no deletion, and is itself not kept where the state directory is encrypted.
+them, leads to no deletion. Where the state directory is encrypted, it is itself not kept, but for one of a
+disk that is not there now.
 
 Likewise what `goodbot import` lays ready: a `Scratch` in the state directory.
 """
@@ -109,10 +110,20 @@ def _is_there(work: Path) -> bool:
     return os.path.isdir(work) and not os.path.islink(work)
 
 
+def _leads_away(note: Path) -> bool:
+    """Whether it is of a directory on a disk that is not there now."""
+    try:
+        work = (note / _PLACE).readlink()
+    except OSError:
+        return False
+    return _named_after(work, note) and not os.path.isdir(work.parent)
+
+
 def sweep(home: Path) -> None:
     """Delete that; what is on a disk that is not there now, or cannot be deleted, is tried again.
 
-    Where the state directory is encrypted, notes that nothing seals go, too: what they say is in clear.
+    Where the state directory is encrypted, notes that nothing seals go, too: what they say is in clear. But
+    those of such a disk stay, since nobody was told of it.
     """
     scratch.sweep(home / IMPORTS, STAGED)
     for file in (home / "exports").glob(f"{STAGED}????????.jsonl*"):  # there they lay before
@@ -124,7 +135,8 @@ def sweep(home: Path) -> None:
         for work in unsealed(home):  # nobody knows it any more once the note is gone
             logger.warning("a backup that was cut short has left %s: delete it when you can", work)
         for note in _without_seal(home):
-            trees.remove(note, ignore_errors=True)
+            if not _leads_away(note):
+                trees.remove(note, ignore_errors=True)
 
 
 def _notes(home: Path) -> Iterator[tuple[Path, Path]]:

@@ -113,3 +113,14 @@ def test_s2_files_with_programs_tokens_are_listed(home: Path) -> None:
     assert {Path(name).name for name in files} <= listed
     assert "home.before-restore-20261121-101500" in listed
     assert "no token of these is in a backup" in report["text"]
+
+
+def test_s3_what_an_older_backup_has_left_is_listed(home: Path) -> None:
+    """Nothing seals its note, so that goodbot does not delete it: a person has to."""
+    note = home / "backups" / "tmp1"
+    note.mkdir(parents=True, mode=0o700)
+    work = home.parent / f".goodbot-backup-{note.name}"
+    work.mkdir(mode=0o700)
+    (note / "place").symlink_to(work)
+    listed = security.report(examined(home, TOML), ())["data"]["files"]
+    assert {"path": str(work), "mode": "700", "uid": os.geteuid()} in listed
