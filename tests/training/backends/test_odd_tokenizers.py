@@ -82,6 +82,16 @@ def test_it_is_refused_with_a_sentence(spoil: Callable[[Whole], None], why: str,
         ChatTemplate(spoilt(tmp_path, spoil), {})
 
 
+def test_a_vocabulary_is_looked_at_only_where_a_tokenizer_is_made_of_it(tmp_path: Path) -> None:
+    """Beside a whole tokenizer it may be anything, as an older tool left it: nothing reads it."""
+    tokenizer = spoilt(tmp_path, lambda whole: None) / "tokenizer.json"
+    (tmp_path / "vocab.json").write_text(json.dumps({"Z": 1 << 31}))
+    check_ids(tmp_path)
+    tokenizer.unlink()
+    with pytest.raises(TrainingError, match="no model has so many"):
+        check_ids(tmp_path)
+
+
 def test_a_number_that_python_does_not_read_hides_no_id(tmp_path: Path) -> None:
     """Other libraries skip what they do not look for, however long it is."""
     file = spoilt(tmp_path, an_id_like_no_other) / "tokenizer.json"

@@ -34,13 +34,14 @@ def check_ids(directory: Path) -> None:
         except OSError:
             continue  # whoever loads it says what is wrong
         if not _LARGE.search(text):
-            continue
+            return
         try:  # what Python does not read, the library may
             largest = max(map(int, _ids(name, json.loads(text))), default=0)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise TrainingError(f"The numbers in {directory / name} cannot be read.") from error
         if largest >= _MOST:
             raise TrainingError(f"The tokenizer in {directory} has the id {largest}: no model has so many.")
+        return
 
 
 def check_template(template: object, directory: Path) -> None:

@@ -71,5 +71,6 @@ async def parts(app: Services) -> Mapping[str, str]:
 
 async def seen(app: Services) -> PartsSeen:
     """The parts, and of a model that comes up for how long it has been at that."""
-    told = app.presence.starting()
-    return PartsSeen(codes=await parts(app), told={"model": told} if told else {})
+    codes = await parts(app)
+    told = app.presence.starting() if codes["model"] == STARTING else ""  # it may have come up meanwhile
+    return PartsSeen(codes=codes, told={"model": told} if told else {})

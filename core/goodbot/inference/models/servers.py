@@ -37,11 +37,11 @@ _LARGEST = 1 << 20
 def surveys(specs: Iterable[ServerSpec] = SPECS) -> dict[str, Survey]:
     """What can be found, by kind: the drivers' own surveys, surest first."""
     found: list[Survey] = []
-    for kind, place in {**WITHOUT_DRIVER, **{spec.name: spec.survey for spec in specs}}.items():
-        if place:
-            module, _, name = place.partition(":")
-            with boundary(logger, "%s cannot be looked for", kind):
-                found.append(_whole(getattr(import_module(module), name)(), kind))
+    drivers = {spec.name: spec.survey for spec in specs if spec.survey}
+    for kind, place in {**WITHOUT_DRIVER, **drivers}.items():
+        module, _, name = place.partition(":")
+        with boundary(logger, "%s cannot be looked for", kind):
+            found.append(_whole(getattr(import_module(module), name)(), kind))
     found.sort(key=lambda survey: -survey.priority)
     return {survey.kind: survey for survey in found}
 

@@ -17,6 +17,8 @@ import pytest
 from goodbot.base.errors import ConfigError
 from goodbot.cli.service.supervision import Supervision
 from goodbot.config import HttpConfig
+from goodbot.conversation.presence import Presence
+from goodbot.daemon.http import readiness
 from goodbot.daemon.http.http import Http, PartsSeen
 
 from tests.core.builders import Bot, open_bot, until
@@ -81,6 +83,24 @@ async def test_what_is_told_of_a_part_decides_nothing(unused_tcp_port: int) -> N
         finally:
             await http.stop()
         assert said == {"status": status, "missing": missing, "store": "ok", **told}
+
+
+async def test_a_model_that_comes_while_it_is_asked_is_not_told_as_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ["starting: loading the model, 3 s"]
+    real = readiness.store_takes
+
+    async def meanwhile(app: Any) -> bool:
+        said[0] = ""
+        return await real(app)
+
+    async with open_bot(tmp_path) as bot:
+        with monkeypatch.context() as patch:
+            patch.setattr(Presence, "starting", lambda *_: said[0])
+            patch.setattr(readiness, "store_takes", meanwhile)
+            seen = await readiness.seen(bot.app)
+    assert (seen.codes["model"], seen.told) == ("ok", {})
 
 
 async def test_the_part_that_is_missing_is_named_and_nothing_else(

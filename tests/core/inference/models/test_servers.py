@@ -10,7 +10,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -373,6 +373,12 @@ def test_a_plugin_s_fault_hides_no_other_server(survey: str) -> None:
     with fake_servers.vllm() as fake:
         assert [server.kind for server in discover([fake.url], specs)] == ["vllm"]
         assert usual({}, surveys(specs).values())
+
+
+def test_a_driver_without_a_survey_hides_no_server_of_its_name() -> None:
+    driver = replace(pigeons(survey=""), name="lmstudio")
+    assert surveys((*SPECS, driver)).keys() == surveys().keys()
+    assert "lmstudio" in surveys()
 
 
 async def test_doctor_says_which_server_cannot_be_looked_at(
