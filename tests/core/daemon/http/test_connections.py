@@ -128,6 +128,23 @@ async def test_a_thousand_who_say_nothing_keep_nobody_out() -> None:
             one.close()
 
 
+async def test_one_that_ends_with_an_error_keeps_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, errors = web.RequestHandler.connection_lost, list[BaseException]()
+
+    def ends(self: web.RequestHandler, exc: BaseException | None) -> None:
+        real(self, exc)
+        raise RuntimeError("aiohttp is at odds with itself")
+
+    monkeypatch.setattr(web.RequestHandler, "connection_lost", ends)
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told["exception"]))
+    async with listening() as server:
+        caller = await Caller.call(server)
+        assert await caller.asks() == "200"
+        caller.close()
+        await until(lambda: not crowd(server).open)
+    assert [str(one) for one in errors] == ["aiohttp is at odds with itself"]
+
+
 async def test_a_crowd_that_comes_at_once_and_asks_is_answered() -> None:
     """All of them are taken from the kernel in one turn of the loop, before the first is read."""
     async with listening() as server:
