@@ -7,6 +7,7 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import cast
 
@@ -246,7 +247,10 @@ def test_the_model_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path)
     assert "Das winzige Demomodell wird antworten" in capsys.readouterr().out
 
 
-def test_what_cannot_be_done_is_told_in_it(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+def test_what_cannot_be_done_is_told_in_it(
+    capsys: pytest.CaptureFixture[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(home.parent))  # else what other tests run just now is there
     prepare_home(home)
     assert main(["uninstall", "--dry-run", "--keep-data"]) == 0
     assert f"Außerhalb von {home} ist nichts von goodbot zu entfernen." in capsys.readouterr().out

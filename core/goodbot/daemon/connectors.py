@@ -66,7 +66,7 @@ class ConnectorManager:
         environ = SecretStore(config.home).environment(secrets)
         for name, spec in sorted(specs.items()):
             if missing_modules(spec.requires):
-                raise MissingExtraError(f"the {name} connector", spec.extra or name)
+                raise MissingExtraError(Worded("the {name} connector", name=name), spec.extra or name)
             host = RunningHost(spec, self._services, self._dispatcher, environ)
             _, settings = config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:

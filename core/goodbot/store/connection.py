@@ -16,7 +16,7 @@ from goodbot.api.rewards import RewardPolicy
 from goodbot.base.errors import StoreError
 from goodbot.base.topics import holds
 from goodbot.base.worded import Worded
-from goodbot.store import cipher, teaching
+from goodbot.store import cipher, refusals, teaching
 from goodbot.store.query import fetch, first
 
 PRAGMAS = {

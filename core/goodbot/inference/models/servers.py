@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
 from goodbot.base.errors import ConfigError, UsageError, boundary
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.plugin import SPECS, WITHOUT_DRIVER
 
 if TYPE_CHECKING:
