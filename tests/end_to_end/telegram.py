@@ -149,11 +149,12 @@ def ways(person: Person) -> Iterator[Callable[[Post, bool], Awaitable[None]]]:
         await person.react(post, CUSTOM if good else "👎")
 
     async def button(post: Post, good: bool) -> None:
-        toasts = len(await person.peer.notices(person.name))
+        ada = person.peer.people[person.name]
+        toasts = len(ada.toasts)  # and no notices: the line under an answer goes after ten seconds
         await person.press(post, word(good))
 
         async def toast() -> bool:
-            return len(await person.peer.notices(person.name)) > toasts
+            return len(ada.toasts) > toasts
 
         await eventually(toast)
 
