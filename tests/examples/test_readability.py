@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How README and the docs read is measured, and README reads no harder than docs/results.md says."""
+"""How README and the docs read is measured, and README reads no harder than docs/results-goals.md says."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from tests.examples.support import ROOT, tool
 
 TOOL = tool("readability")
+GOALS = "docs/results-goals.md"
 PAGE = """# A heading
 
 It is *good*. Is `a b` it?
@@ -62,7 +63,7 @@ def test_long_words_and_long_sentences_read_harder() -> None:
 
 
 def test_readme_reads_no_harder_than_was_measured() -> None:
-    told = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    told = (ROOT / GOALS).read_text(encoding="utf-8")
     for name, row in (
         ("README.md", "README"),
         ("docs/getting-started.md", "[Getting started](getting-started.md)"),
@@ -71,5 +72,5 @@ def test_readme_reads_no_harder_than_was_measured() -> None:
             rf"^\| {re.escape(row)} \|.*\| ([\d.]+) words, (\d+) \|$", told, flags=re.M
         )
         length, ease = TOOL.measured([TOOL.pages()[name]])
-        assert length <= float(words) + 1, f"{name}: shorter sentences, or another figure in docs/results.md"
+        assert length <= float(words) + 1, f"{name}: shorter sentences, or another figure in {GOALS}"
         assert ease >= float(of) - 3

@@ -33,7 +33,10 @@ def test_the_list_of_those_behind_only_shrinks() -> None:
     assert len(BEHIND) <= 5
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/results.md", "docs/training.md", "docs/laptop.md"])
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", *(f"docs/{name}.md" for name in ("results", "results-goals", "training", "laptop"))],
+)
 def test_who_quotes_a_page_of_an_earlier_model_says_so(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     linked = re.findall(r"tests/learning/results/(\w+)\.md(?:#[\w-]+)?\)((?: \*\(earlier model\)\*)?)", text)
@@ -54,6 +57,10 @@ def test_the_readme_quotes_what_the_benchmark_found() -> None:
         if part.startswith("terse"):
             said = f"{100 * liked:.0f} of 100 answers were short before 40 ratings, and {100 * after:.0f} "
             assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _said(page: str) -> str:
+    return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
 def _words() -> str:
@@ -78,7 +85,7 @@ def _goal(text: str) -> tuple[dict[str, int], int]:
 
 
 def test_what_words_add_is_quoted_as_it_was_found() -> None:
-    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    results = _said("docs/results-goals.md")
     reasons, chips, better = _ends("tiny", "reasons"), _ends("tiny", "chips"), _ends("llama", "better")
     for said in (
         f"from {reasons['frozen'][0]} to {reasons['notes'][0]} of 100 with written reasons, and to "
@@ -89,13 +96,20 @@ def test_what_words_add_is_quoted_as_it_was_found() -> None:
         f"{better['tapered'][0]}.",
     ):
         assert said in results
+    results = _said("docs/results.md")
+    for said in (
+        f"from {reasons['frozen'][0]} to {reasons['notes'][0]} of 100 by written reasons. By the buttons it "
+        f"brought them from {chips['frozen'][0]} to {chips['notes'][0]}.",
+        f"In the same test it has {chips['tapered'][0]} after 40 ratings",
+    ):
+        assert said in results
     llama, other = _ends("llama", "chips"), _ends("two-style", "chips")
     lost = [round(one["frozen"][1] - one["notes"][1]) for one in (llama, other)]
     assert f"With a note they lost {lost[0]} and {lost[1]} of 100 right answers" in results
 
 
 def test_what_was_wanted_of_words_is_quoted_as_it_was_found() -> None:
-    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    results = _said("docs/results-goals.md")
     twelve, _ = _goal("tiny: 85 % liked after 12 ratings with chips, in the weights")
     both, short = _goal("tiny: 85 % liked after 12 ratings with chips, with a note")
     assert (
@@ -113,11 +127,16 @@ def test_what_was_wanted_of_words_is_quoted_as_it_was_found() -> None:
             f"| **missed by {short}**: {tiny['tapered']}; with the note {noted['hybrid + note']}. The Llama "
             f"{llama['tapered']}, and {llama[other]} with `{other}`: missed by {further} |"
         ) in results
+        said = {
+            "hindsight": f"style in {tiny['tapered']} of 100 answers, the Llama in {llama['tapered']}.",
+            "hybrid": f"After 80 ratings the tiny model has {tiny['tapered']} of 100.",
+        }
+        assert said[other] in _said("docs/results.md")
 
 
 def test_words_that_mislead_are_told_as_they_were_found() -> None:
     """A must that does not hold is said to whoever reads how well it learns."""
-    results = " ".join((ROOT / "docs/results.md").read_text(encoding="utf-8").split())
+    results = _said("docs/results-goals.md")
     [(facts, low, high)] = re.findall(
         r"^\| must \| \*\*missed\*\* \| tiny: hybrid \+ note never ends below .*contradicting: liked .*?, "
         r"facts (\S+) \[(\S+), (\S+)\] \|$",
