@@ -34,8 +34,7 @@ def test_the_list_of_those_behind_only_shrinks() -> None:
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["README.md", *(f"docs/{name}.md" for name in ("results", "results-goals", "training", "laptop"))],
+    "page", ["README.md", *(f"docs/{name}.md" for name in ("results", "results-goals", "training", "laptop"))]
 )
 def test_who_quotes_a_page_of_an_earlier_model_says_so(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
