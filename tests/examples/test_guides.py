@@ -10,6 +10,7 @@ import pytest
 from goodbot.api import commands
 from goodbot.cli import parser
 from goodbot.config import parse
+from goodbot.inference.models import catalogue
 
 from tests.examples.support import ROOT, python, require_backend
 
@@ -59,6 +60,12 @@ def test_the_commands_of_a_guide_work(name: str, tmp_path: Path) -> None:
         for line in ("cage", "memory", "backend", "service") if words == ["doctor"] else ():
             assert re.search(rf"^\w+ +{line} ", told, flags=re.M), "the page speaks of this line"
     assert (name == "privacy") == any((home / ".goodbot/exports").glob("*"))
+
+
+def test_the_models_for_a_laptop_are_those_of_the_list() -> None:
+    told = re.findall(r"^\| `([^`]+/[^`]+)` \| ([\d.]+) GB \|$", page("laptop"), flags=re.M)
+    free = [entry for entry in catalogue.entries() if not entry.gated]
+    assert told == [(entry.name, f"{entry.bytes / 1e9:.1f}") for entry in free]
 
 
 def test_a_bot_moves(tmp_path: Path) -> None:
