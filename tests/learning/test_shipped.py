@@ -52,7 +52,7 @@ def test_the_readme_quotes_what_the_benchmark_found() -> None:
         liked, after, facts, kept = (fmean(map(float, column)) for column in zip(*rows, strict=True))
         assert f"| {100 * liked:.0f} before, {100 * after:.0f} after |" in results
         assert f"| {100 * facts:.0f} before, {100 * kept:.0f} after |" in results
-        assert f"| {part.split()[0]} | {liked:.2f} → {after:.2f} |".replace(" 0.", " .") in training
+        assert f"| {part.split()[0]} | {100 * liked:.0f} → {100 * after:.0f} |" in training
         if part.startswith("terse"):
             said = f"{100 * liked:.0f} of 100 answers were short before 40 ratings, and {100 * after:.0f} "
             assert said in (ROOT / "README.md").read_text(encoding="utf-8")
