@@ -22,7 +22,7 @@ from statistics import quantiles
 
 import aiohttp
 import goodbot_connectors.web
-from goodbot.api.events import ChannelKind, ChannelRef, OrderKey, Outcome, RatingEvent, RatingKind, UserRef
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.api.turns import Turn
 from goodbot.config import HttpConfig
 from goodbot.daemon.control import execute
@@ -32,7 +32,7 @@ from goodbot.store.selection import Selection
 from goodbot.store.training_pool import Pool
 
 from tests.benchmarks.table import row
-from tests.core.builders import Bot, copied, open_bot
+from tests.core.builders import Bot, copied, open_bot, rate
 from tests.support import free_port
 
 Place = tuple[float, int]
@@ -147,16 +147,7 @@ async def _fill(store: Store, answers: int, model: str) -> None:
         prompt_tokens=[7] * 120,
     )
     await store.write(lambda db: turns.insert(db, turn, trainable=True))
-    event = RatingEvent(
-        event_id="like",
-        order=OrderKey(0),
-        user=user,
-        channel=channel,
-        kind=RatingKind.RATE,
-        turn="like",
-        source="bench",
-        value=1.0,
-    )
+    event = rate("like", 0, 1.0, turn="like", user=user, channel=channel, message_id="", source="bench")
     receipt = event.receipt(Outcome.ACCEPTED, turn="like")
     await store.write(lambda db: ledger.insert(db, event, "like", "bench:1", receipt, NOW))
     step = 30 * DAY / answers

@@ -62,8 +62,8 @@ async def add(db: aiosqlite.Connection, event: Event, now: float) -> None:
 
 async def knows(db: aiosqlite.Connection, event: Event) -> bool:
     """Whether it was refused when it first came."""
-    query = "SELECT 1 FROM refused WHERE event = refusal_mac(?, 0)"
-    return first(await fetch(db, query, (_key(event),))) is not None
+    query = "SELECT 1 FROM refused WHERE event = refusal_mac(?, ?)"
+    return first(await fetch(db, query, (_key(event), _FIND))) is not None
 
 
 async def forget(db: aiosqlite.Connection, persons: Iterable[str]) -> None:

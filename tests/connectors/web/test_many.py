@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 from aiohttp.web import RouteDef
-from goodbot.api.events import ChannelKind, ChannelRef, OrderKey, Outcome, RatingEvent, RatingKind, UserRef
+from goodbot.api.events import ChannelKind, ChannelRef, Outcome, UserRef
 from goodbot.commands import report
 from goodbot.store import ledger, settings, turns
 from goodbot_connectors.web.connector import WebConnector
@@ -21,7 +21,7 @@ from tests.connectors.web.browsing import DESK, NARROW, Person, focus, person, p
 from tests.connectors.web.test_report import goodbot
 from tests.connectors.web.test_whole import link
 from tests.core.builders import Bot, copied, rows
-from tests.core.made import turn
+from tests.core.made import rate, turn
 from tests.support import free_port
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
@@ -60,16 +60,7 @@ async def plant(bot: Bot) -> None:
     like = turn(
         "like", channel=channel, talker=talker, messages=messages, response="Here.", model=bot.app.model.name
     )
-    event = RatingEvent(
-        event_id="like",
-        order=OrderKey(0),
-        user=talker,
-        channel=channel,
-        kind=RatingKind.RATE,
-        turn="like",
-        source="planted",
-        value=1.0,
-    )
+    event = rate("like", 0, 1.0, turn="like", user=talker, channel=channel, message_id="", source="planted")
     receipt = event.receipt(Outcome.ACCEPTED, turn="like")
     await bot.store.write(lambda db: turns.insert(db, like, trainable=True))
     await bot.store.write(lambda db: ledger.insert(db, event, "like", "loopback:t0", receipt, now))
