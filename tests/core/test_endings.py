@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from goodbot.api.sentences import Condition, Reason, because, brief, in_words, waits, words
 from goodbot.api.texts import LANGUAGES
-from goodbot.store import codec, news, runs
+from goodbot.learning.training import scheduler
+from goodbot.store import adapters, codec, news, runs
 
 from tests.core.builders import open_bot, rows
 
@@ -23,10 +24,10 @@ ENDINGS: tuple[tuple[Reason, ...], ...] = (
     (because("harm_margin", **{**INTERVAL, "level": 0.95, "rounds": 0}),),
     (because("check_unheard", count=1), because("check_share", share=0.33), because("check_half")),
     (*SOUND, because("waits_on_trial", share=0.2, version=3)),
-    (*SOUND, because("waits_compared", version=3, why="the model is not running")),
+    (*SOUND, because("waits_compared", version=3, why=adapters.AWAY)),
     (because("ended_model", model="beta"),),
     (because("trial_figures", good=2, rated=20, then=30, of=40, old=0),),
-    (because("ended_parent", why="a rating that it was trained on has changed"),),
+    (because("ended_parent", why=runs.CHANGED),),
 )
 
 
@@ -110,7 +111,8 @@ def test_an_old_sentence_stays_as_it_is(kept: str) -> None:
 def test_a_goodbot_before_codes_gets_the_sentences() -> None:
     assert codec.worded_reasons(codec.dump_reasons(SOUND)) == words(*SOUND)
     assert codec.worded_reasons(codec.dump_reasons(news.asked_by("a:1"))) == "asked for by a:1"
-    assert codec.worded_reasons("it was cancelled") == "it was cancelled"
+    assert codec.worded_reasons(codec.dump_reasons((scheduler.CANCELLED,))) == "it was cancelled"
+    assert codec.worded_reasons("somebody else's words") == "somebody else's words"
 
 
 def test_nothing_stays_nothing() -> None:
@@ -120,7 +122,7 @@ def test_nothing_stays_nothing() -> None:
 def test_what_began_a_training_is_told_in_every_language() -> None:
     for condition in (
         Condition(name="enough", met=True, facts={"available": 40, "said": ""}),
-        Condition(name="replaces", met=True, facts={"said": "a rating that it was trained on has changed"}),
+        Condition(name="replaces", met=True, facts={"said": runs.CHANGED}),
         waits("goes_on", step=3, steps=6),
     ):
         [kept] = codec.load_reasons(codec.dump_reasons((condition.reason(),)))

@@ -14,13 +14,14 @@ import pytest
 from goodbot import hookimpl
 from goodbot.api.connector import Capability, ConnectorSpec
 from goodbot.api.events import ChannelKind, ChannelRef, MessageRef, Reply
+from goodbot.api.sentences import clause_of
 from goodbot.base.errors import ConnectorError, RetriableError
 from goodbot.conversation.notifications.live import LiveMessage
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Loopback
 from goodbot.inference.servers import plugin as own_servers
-from goodbot.store.comparisons import WAITS
+from goodbot.store.comparisons import COMPARED
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import GRANTS, Bot, Fake, FakePlugin, config, rewards, until
@@ -99,7 +100,7 @@ async def test_what_waits_says_for_what_and_is_news_once_it_is_live(tmp_path: Pa
     async with open_board(tmp_path, ask="before") as (bot, board):
         await bot.rated(8)
         await bot.command("train")
-        assert board.edits[-1][1] == f"v1 is trained. better v1 waits: {WAITS}."
+        assert board.edits[-1][1] == f"v1 is trained. better v1 waits: {clause_of(COMPARED)}."
         await bot.rollback("1")
 
         async def told() -> bool:

@@ -13,17 +13,18 @@ from goodbot.access import linking, readers
 from goodbot.access.readers import Readers
 from goodbot.api import progress
 from goodbot.api.learnt import Learnt, card
-from goodbot.api.sentences import Condition, waits
+from goodbot.api.sentences import Condition, Reason, clause_of, kept, waits, words
 from goodbot.api.texts import LANGUAGES, catalogue, figure, percent, retold
-from goodbot.commands import rollback_window
+from goodbot.commands import audit, rollback_window
 from goodbot.config import ServingConfig
-from goodbot.conversation import ratings
 from goodbot.conversation.notifications import trainings
 from goodbot.conversation.notifications.alarms import advised, described
 from goodbot.inference.servers import health
+from goodbot.learning import canary
+from goodbot.learning.evaluation import ab_test
 from goodbot.learning.rating_quality.contradictions import Alarm
-from goodbot.learning.training import scheduler, trainer
-from goodbot.store import adapters, comparisons, news
+from goodbot.learning.training import outcome, scheduler, trainer
+from goodbot.store import adapters, comparisons, news, runs
 
 from tests.core.builders import OWNER, Bot, open_bot, rate, until
 from tests.core.test_dispatcher import message
@@ -72,23 +73,35 @@ def test_the_last_word_of_a_platform_counts_and_a_crowd_takes_no_room(
     assert known.language(f"{OWNER.connector}:a") == "es"
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        *(adapters.FORGOTTEN, adapters.PINNED, adapters.AWAY, adapters.UNSERVED, adapters.CANARY),
-        *(comparisons.WAITS, ratings._CHANGED, linking._CHANGED, scheduler.CANCELLED, trainer.STOPPED),
-        *(rollback_window._TAINT, rollback_window._RESET, *filter(None, health._CAUSES.values())),
-    ],
+CODES = (
+    *(adapters.FORGOTTEN, adapters.PINNED, adapters.AWAY, adapters.UNSERVED, adapters.CANARY),
+    *(comparisons.COMPARED, runs.CHANGED, linking._CHANGED, *runs._ENDED.values()),
+    *(rollback_window._TAINT, rollback_window._RESET, *filter(None, health._CAUSES.values())),
+    *("kept_no_fingerprint", "kept_busy", audit.NOT_ALLOWED, audit.NOT_DONE, audit.NOT_FINISHED),
+    *(scheduler.CANCELLED.code, trainer.STOPPED.code, outcome.NO_VERDICT.code),
+    *(canary.LOST.code, ab_test.LOST.code),
 )
-def test_what_the_store_keeps_in_english_is_told_again(kept: str) -> None:
-    assert retold(kept) == kept
-    for language in OTHERS:
-        assert retold(kept, language) in catalogue(language).values()
-        assert retold(kept, language) != kept
+"""All that the store keeps of a version or a training, or that is kept of the server, without a number."""
 
 
-def test_what_a_server_says_stays_as_it_is() -> None:
-    assert retold("CUDA is out of memory", "de") == "CUDA is out of memory"
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_that_stands_alone_has_its_words_in_every_language(code: str) -> None:
+    said = {language: clause_of(code, language) for language in LANGUAGES}
+    assert len({*said.values()}) == len(LANGUAGES), "each its own"
+    assert all(said[language] == catalogue(language)[code] for language in LANGUAGES)
+    assert kept(code) == (Reason(code),)
+
+
+def test_a_code_within_a_reason_is_told_like_one_alone() -> None:
+    for language in LANGUAGES:
+        assert clause_of(adapters.AWAY, language) in words(
+            Reason("waits_now", {"why": adapters.AWAY}), language=language
+        )
+
+
+@pytest.mark.parametrize("said", ["CUDA is out of memory", "pinned", "Kept_pinned", "", "kept"])
+def test_what_is_no_code_stays_as_it_is(said: str) -> None:
+    assert retold(said, "de") == clause_of(said, "de") == said
 
 
 @pytest.mark.parametrize(

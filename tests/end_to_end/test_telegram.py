@@ -197,7 +197,7 @@ async def test_who_may_what(daemon: Daemon, peer: Driver) -> None:
     assert "answers" in await ada.command("status")
     refused = daemon.rows(
         "SELECT coalesce(person, actor) FROM audit LEFT JOIN aliases ON alias = actor"
-        " WHERE detail LIKE '%allowlist%'"
+        " WHERE detail LIKE '%kept_not_allowed%'"
     )
     assert sorted(who for (who,) in refused) == ["strangers", "telegram:1003"]
 

@@ -371,7 +371,7 @@ async def test_every_admin_attempt_is_in_the_trail_and_no_foreign_words_are(tmp_
             for name in ADMIN
         ]
         for entry in entries:
-            refused = "not on the allowlist" in entry.detail
+            refused = "kept_not_allowed" in entry.detail
             assert refused == (entry.actor != "loopback:owner")
             assert len(entry.detail) < 600
             assert "secret question" not in entry.detail

@@ -17,7 +17,7 @@ from goodbot.store.consent import OWN
 
 _PLACED = "placed "
 """How the notes in `told` begin that name an account which the start leaves where it is."""
-_CHANGED = "a rating that it was trained on counts otherwise since two accounts are one person's"
+_CHANGED = "kept_joined"
 
 
 async def join(db: aiosqlite.Connection, scope: str, first: str, second: str, now: float) -> Sequence[str]:

@@ -17,7 +17,7 @@ from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined,
 from goodbot.api.texts import ended as stopped
 
 _SAID = ("server", "plugin", "replaces")
-"""Conditions that somebody else has put into words."""
+"""Conditions that are told by a code of their own (`kept`), or that somebody else has put into words."""
 _SHARES = ("load", "limit")
 _OF_ONE = ("share", "strength", "level")
 """Figures of reasons that are shares of one;"""
@@ -27,6 +27,8 @@ _FULLER = ("check_full", "check_part")
 """Codes that say what was wrong with more of a change than is kept."""
 _HARM = "harm_"
 """So begin the codes of what speaks against a new version: their texts are clauses."""
+_KEPT = "kept_"
+"""So begin the codes that the store keeps alone, in a column of their own; their texts are clauses, too."""
 
 
 def _until(language: str, *, available: int, needed: int) -> str:
@@ -130,6 +132,16 @@ def in_words(text: str) -> tuple[Reason, ...]:
     return (Reason("text", {"text": text}),) if text else ()
 
 
+def kept(code: str) -> tuple[Reason, ...]:
+    """What a column holds of one code, or of words that are none of ours; nothing of an empty one."""
+    return (Reason(code),) if code.startswith(_KEPT) else in_words(code)
+
+
+def clause_of(code: str, language: str = "") -> str:
+    """The same in words."""
+    return words(*kept(code), language=language)
+
+
 def words(*reasons: Reason | None, language: str = "") -> str:
     """Reasons as sentences of a language, by default English.
 
@@ -184,7 +196,7 @@ def _figure(name: str, value: Any, language: str) -> Any:
         return figure(value, language, digits=digits)
     if name == "room":
         return size(value, language)
-    return retold(value, language) if name == "why" else value
+    return clause_of(value, language) if name == "why" else value
 
 
 def counted(reasons: Sequence[Reason], language: str) -> dict[str, Any] | None:
@@ -266,7 +278,7 @@ def clause(sentence: str, *, small: bool = False) -> str:
 
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
-        return retold(str(facts["said"]), language)
+        return clause_of(str(facts["said"]), language)
     if "ending" in facts:
         facts = {**facts, "reason": clause(words(*facts["ending"], language=language))}
     if name == "ratings":

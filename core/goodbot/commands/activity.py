@@ -14,7 +14,8 @@ from goodbot.access.authorization import person
 from goodbot.api.activity import Act, ActivityPage, ActivityWanted, TrailChecked
 from goodbot.api.commands import Grant, find
 from goodbot.api.events import UserRef
-from goodbot.api.texts import ENGLISH, catalogue, retold, say
+from goodbot.api.sentences import clause_of
+from goodbot.api.texts import ENGLISH, catalogue, say
 from goodbot.base.errors import UsageError
 from goodbot.commands.overview import reads
 from goodbot.store import people, trail
@@ -81,7 +82,7 @@ def _act(entry: AuditEntry, known: Mapping[str, str], mine: set[str], language: 
         what=_what("paired" if entry.action == "pair" and not command else entry.action, args, language),
         typed=f"{entry.action} {args}".strip() if command else "",
         where=str(detail.get("channel", "")),
-        refused=retold(str(detail.get("refused", "")), language),
+        refused=clause_of(str(detail.get("refused", "")), language),
         asked=bool(detail.get("asked")),
         facts={name: known.get(said, said) for name, said in _facts(detail).items()},
         hash=entry.hash,

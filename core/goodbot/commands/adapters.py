@@ -7,10 +7,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from goodbot.api.sentences import ended
+from goodbot.api.sentences import clause_of, ended
 from goodbot.api.sentences import version as name_of
 from goodbot.api.server import BASE
-from goodbot.api.texts import commas, joined, retold, say
+from goodbot.api.texts import commas, joined, say
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.commands import confirm
@@ -109,7 +109,7 @@ async def bring_in(call: Call, words: Sequence[str]) -> Result:
     twin = await s.store.read(lambda db: versions.withdrawn_twin(db, registry.scope, row.sha256))
     if twin is not None:
         await asyncio.to_thread(trees.remove, registry.root / row.directory)
-        why = retold(twin[1], language)
+        why = clause_of(twin[1], language)
         raise AdapterError(say("wrong_import_twin", language, version=twin[0], why=why))
     await s.store.write(lambda db: versions.add(db, row, registry.scope))
     here = say("version_imported", language, version=version, source=given.source)
@@ -180,7 +180,7 @@ async def _target(call: Call, active: int, args: Sequence[str]) -> int:
 
 
 def _withdrawn(version: int, why: str, language: str) -> str:
-    return say("wrong_withdrawn", language, version=version, why=retold(why, language))
+    return say("wrong_withdrawn", language, version=version, why=clause_of(why, language))
 
 
 async def _answering(call: Call, version: int) -> str:

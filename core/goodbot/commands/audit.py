@@ -19,7 +19,9 @@ from goodbot.api.events import ChannelKind
 from goodbot.commands.base import Call
 from goodbot.store import settings
 
-NOT_ALLOWED = "not on the allowlist"
+NOT_ALLOWED, NOT_DONE, NOT_FINISHED = "kept_not_allowed", "kept_not_done", "kept_not_finished"
+"""Why something was refused, where that is no error's words. Older entries have it in English: their hashes
+hold them as they are."""
 STRANGERS = "strangers"
 """The actor of whatever is refused to people who may not even talk."""
 

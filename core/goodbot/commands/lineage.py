@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from goodbot.api.adapters import manifest
-from goodbot.api.sentences import brief, words
+from goodbot.api.sentences import brief, clause_of, words
 from goodbot.api.server import BASE
-from goodbot.api.texts import beside, commas, explained, pauses, percent, retold, say
+from goodbot.api.texts import beside, commas, explained, pauses, percent, say
 from goodbot.base.errors import AdapterError
 from goodbot.base.spawn import child_environment
 from goodbot.commands.base import DETAILS, Call, Result, wrong
@@ -55,7 +55,7 @@ async def listed(call: Call) -> Result:
             lines.append(f"  {lead}   {_short(words(*brief(end.ending), language=language))}")
         entries.append(
             {
-                **asdict(row),
+                **_for_programs(row),
                 "verdict": end.reason if end else "",
                 "ratings": made_of.trained,
                 "liked": asdict(told) if told else None,
@@ -72,15 +72,20 @@ def _line(lead: str, text: str, liked: Liked | None, active: bool, language: str
     return f"{'→' if active else ' '} {lead}{text}{told}"
 
 
+def _for_programs(row: AdapterRow) -> dict[str, Any]:
+    """A row for `--json`, with why it waits or is not to be used in English."""
+    return {**asdict(row), "tainted": clause_of(row.tainted), "waits": clause_of(row.waits)}
+
+
 def _state(row: AdapterRow, language: str) -> list[str]:
     gone = row.erased_at is not None
     found: list[str] = []
     if row.pinned and not (row.tainted or gone):
         found.append(say("adapters_pinned", language))
     if row.tainted:
-        found.append(say("adapters_withdrawn", language, why=retold(row.tainted, language)))
+        found.append(say("adapters_withdrawn", language, why=clause_of(row.tainted, language)))
     elif row.waits and not gone:
-        found.append(say("adapters_waits", language, why=retold(row.waits, language)))
+        found.append(say("adapters_waits", language, why=clause_of(row.waits, language)))
     return [*found, say("adapters_gone", language)] if gone else found
 
 
@@ -124,7 +129,7 @@ async def show(call: Call, named: Sequence[str]) -> Result:
         lines.append(say("adapters_files" if known else "adapters_broken", language, where=where))
         lines.append(say("adapters_weights", language, hash=row.sha256))
     data = {
-        **asdict(row),
+        **_for_programs(row),
         "active": row.version == active,
         "cause": words(*cause),
         "verdict": words(*verdict),

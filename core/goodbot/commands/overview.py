@@ -12,9 +12,9 @@ from goodbot.api.commands import find
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
 from goodbot.api.learnt import card
 from goodbot.api.overview import LearntCard, Overview, TrainingNow, VersionRatings
-from goodbot.api.sentences import ended, sentence
+from goodbot.api.sentences import clause_of, ended, sentence
 from goodbot.api.server import BASE
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
 from goodbot.commands.liked import liked
@@ -92,7 +92,7 @@ async def _lesson(call: Call, active: int) -> LearntCard:
     row = await s.registry.row(active)
     changed, pairs = await what_changed(call, row)
     if row.tainted:
-        told = say("lesson_replaced", language, why=retold(row.tainted, language))
+        told = say("lesson_replaced", language, why=clause_of(row.tainted, language))
     elif row.run and await s.store.read(lambda db: comparisons.asks(db, row.run or 0)):
         told = say("lesson_open", language)
     elif said := card(changed, language):

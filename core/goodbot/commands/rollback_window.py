@@ -27,8 +27,8 @@ from goodbot.store import (
     words,
 )
 
-_TAINT = "ratings that it was trained on do not count any more"
-_RESET = "`rollback all` has withdrawn all there were"
+_TAINT = "kept_uncounted"
+_RESET = "kept_begun_anew"
 
 
 async def since(call: Call, words: tuple[str, ...]) -> Result:

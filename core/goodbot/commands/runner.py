@@ -21,7 +21,7 @@ from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressE
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import ended, reworded
 from goodbot.base.errors import GoodbotError, UsageError, boundary
-from goodbot.commands.audit import NOT_ALLOWED, audit
+from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.late import LateCommands, key_of
 from goodbot.store import channels, forgetting, inbox, joining
@@ -202,10 +202,10 @@ class CommandRunner:
             raise
         except GoodbotError as error:
             said = error.english if isinstance(error, UsageError) else str(error)
-            detail["refused"] = "not done" if command.quotes else said[:_AUDITED]
+            detail["refused"] = NOT_DONE if command.quotes else said[:_AUDITED]
             raise
         except BaseException:
-            detail["refused"] = "it was not finished"
+            detail["refused"] = NOT_FINISHED
             raise
         finally:
             silent = replace(call, event=replace(event, args="")) if command.quotes else call

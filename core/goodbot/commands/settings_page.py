@@ -25,7 +25,7 @@ from goodbot.base.redact import redact
 from goodbot.base.suggest import TERMINAL
 from goodbot.base.worded import Worded
 from goodbot.commands import report_parts
-from goodbot.commands.audit import NOT_ALLOWED, audit
+from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.overview import in_private, reads
 from goodbot.commands.places import places
 from goodbot.config import Config, Grants
@@ -90,10 +90,10 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
         if wanted.key not in _WORDS:
             detail |= {"from": wanted.before, "to": "default" if wanted.value is None else wanted.value}
     except GoodbotError:
-        detail.setdefault("refused", "not done")  # its sentence may hold what was to be written
+        detail.setdefault("refused", NOT_DONE)  # its sentence may hold what was to be written
         raise
     except BaseException:
-        detail["refused"] = "it was not finished"
+        detail["refused"] = NOT_FINISHED
         raise
     finally:
         await _told(services, user, detail, file, before)

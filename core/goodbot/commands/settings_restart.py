@@ -10,7 +10,7 @@ from goodbot.api.commands import Grant
 from goodbot.api.events import UserRef
 from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
-from goodbot.commands.audit import NOT_ALLOWED, audit
+from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, audit
 from goodbot.commands.overview import in_private, reads
 from goodbot.commands.settings_page import settings_seen
 
@@ -31,7 +31,7 @@ async def restart(services: Services, user: UserRef) -> str:
         await audit(call, "settings", {"restart": True, "refused": NOT_ALLOWED})
         raise UsageError(say("set_owners", language))
     if (await settings_seen(services, user)).trouble:
-        await audit(call, "settings", {"restart": True, "refused": "not done"})
+        await audit(call, "settings", {"restart": True, "refused": NOT_DONE})
         raise UsageError(say("restart_trouble", language))
     await audit(call, "settings", {"restart": True, "done": True})
     asyncio.get_running_loop().call_later(_MOMENT_SECONDS, services.restart.set)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from goodbot.api import progress as told
-from goodbot.api.sentences import Condition, findings, words
+from goodbot.api.sentences import Condition, clause_of, findings, words
 from goodbot.api.sentences import version as name_of
 from goodbot.api.texts import beside, explained, pauses, retold, say
 from goodbot.inference.servers.health import VersionHealth
@@ -64,7 +64,7 @@ class Public:
         else:
             lines.append(self.counter(next_, language))
         if self.tainted:
-            why = say("state_replaced", language, why=retold(self.tainted_by, language))
+            why = say("state_replaced", language, why=clause_of(self.tainted_by, language))
             lines.append(f"v{self.version} {why}")
         return lines
 
@@ -128,6 +128,11 @@ class Status(Public):
     """None, as the two below: no goodbot runs."""
     uptime: float | None
     started_at: float | None
+
+    def for_programs(self) -> dict[str, Any]:
+        """What `--json` prints: why something is so in English, as the sentences beside it are."""
+        proof = {**asdict(self.proof), "cause": clause_of(self.proof.cause)}
+        return {**asdict(self), "tainted_by": clause_of(self.tainted_by), "proof": proof}
 
     def for_owners(self, language: str = "", *, details: bool = False) -> list[str]:
         """All of it; with `details` also the figures of the training."""

@@ -11,8 +11,8 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
-from goodbot.api.sentences import brief, clause, version, words
-from goodbot.api.texts import beside, percent, retold, say
+from goodbot.api.sentences import brief, clause, clause_of, version, words
+from goodbot.api.texts import beside, percent, say
 from goodbot.base.busy import TurnedAway
 from goodbot.base.clock import ago
 from goodbot.commands.base import DETAILS, Call, Result
@@ -42,7 +42,7 @@ async def status(call: Call) -> Result:
     lines = found.for_everybody(language)
     if call.confidential:
         lines = [*found.for_owners(language, details=details), *compared.lines(language)]
-    return Result(text="\n".join(lines), data=asdict(found))
+    return Result(text="\n".join(lines), data=found.for_programs())
 
 
 async def _now(s: Services, compared: report.Report, language: str, *, details: bool) -> Status:
@@ -205,7 +205,7 @@ def _unserved(model: str, rows: Sequence[adapters.AdapterRow], language: str) ->
     for row in reversed(rows):
         own = row.model == model and not row.tainted
         if own and row.waits == adapters.UNSERVED:
-            return say("status_unserved", language, version=row.version, why=retold(row.waits, language))
+            return say("status_unserved", language, version=row.version, why=clause_of(row.waits, language))
     return ""
 
 

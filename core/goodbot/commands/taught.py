@@ -17,9 +17,9 @@ from goodbot.api.events import UserRef
 from goodbot.api.learnt import MARKS
 from goodbot.api.rated import RatedTaught
 from goodbot.api.sampler import GivenAnswer, TokenizedTurn
-from goodbot.api.sentences import clause
+from goodbot.api.sentences import clause, clause_of
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import commas, day, quoted, retold, reworded, say
+from goodbot.api.texts import commas, day, quoted, reworded, say
 from goodbot.api.turns import Turn
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.store import importing, rated, review_queue, turns
@@ -78,7 +78,7 @@ def _told(lesson: rated.TaughtThere, language: str) -> list[str]:
     if kinds := [say(f"wrote_{kind}", language) for kind in _WROTE if kind in there]:
         lines.append(say("taught_words", language, told=commas(language, *kinds)))
     if lesson.tainted:
-        lines.append(say("taught_withdrawn", language, why=retold(lesson.tainted, language), **said))
+        lines.append(say("taught_withdrawn", language, why=clause_of(lesson.tainted, language), **said))
     return lines
 
 

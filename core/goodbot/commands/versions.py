@@ -15,10 +15,10 @@ from goodbot.access.authorization import person
 from goodbot.api.events import UserRef
 from goodbot.api.learnt import AnsweredTwice, card
 from goodbot.api.overview import VersionRatings
-from goodbot.api.sentences import Reason, clause, ended, sentence, words
+from goodbot.api.sentences import Reason, clause, clause_of, ended, sentence, words
 from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE
-from goodbot.api.texts import commas, joined, retold, say
+from goodbot.api.texts import commas, joined, say
 from goodbot.api.versions import Versions, VersionsCompared, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
@@ -178,17 +178,17 @@ def _state(row: AdapterRow, known: _Known, line: Collection[int]) -> tuple[str, 
     language, why = known.language, _why_back(row, known)
     found = {
         "answers": (row.version == known.active, say("version_paused", language) if known.off else ""),
-        "withdrawn": (row.tainted, sentence(retold(row.tainted, language), language)),
+        "withdrawn": (row.tainted, sentence(clause_of(row.tainted, language), language)),
         "other": (row.model != known.model, say("version_other", language, model=row.model)),
         "tried": (row.waits == adapters.CANARY, say("version_tried", language)),
-        "waits": (row.waits, sentence(retold(row.waits, language), language)),
+        "waits": (row.waits, sentence(clause_of(row.waits, language), language)),
         "before": (row.version in line, ""),
         "back": (row.run, why),
         "imported": (True, say("version_resting", language)),
     }
     state = next(state for state, (so, _) in found.items() if so)
     if state == "answers" and row.tainted:
-        return state, say("lesson_replaced", language, why=clause(retold(row.tainted, language)))
+        return state, say("lesson_replaced", language, why=clause(clause_of(row.tainted, language)))
     return state, found[state][1]
 
 

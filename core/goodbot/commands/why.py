@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
-from goodbot.api.sentences import Reason, brief, clause, sentence, words
+from goodbot.api.sentences import Reason, brief, clause, clause_of, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
-from goodbot.api.texts import commas, day, joined, pauses, retold, reworded, say
+from goodbot.api.texts import commas, day, joined, pauses, reworded, say
 from goodbot.api.turns import CHOICE
 from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result, wrong
@@ -63,7 +63,7 @@ async def _why(call: Call) -> Result:
     way = " → ".join([say("why_base", language), *(f"v{row.version}" for row in line)])
     lines = [say("why_off" if off else "why_line", language, version=active, line=way)]
     if line[-1].tainted:
-        lines.append(say("why_replaced", language, why=retold(line[-1].tainted, language)))
+        lines.append(say("why_replaced", language, why=clause_of(line[-1].tainted, language)))
     lines += _facts(own, cause, verdict, language)
     aside = [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))]
     lines += [*left_out(aside, language), *(filtered(aside, language) if call.confidential else ())]

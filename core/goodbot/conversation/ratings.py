@@ -20,11 +20,9 @@ from goodbot.base.clock import Clock
 from goodbot.conversation import sanitize
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter, can_be_begun
-from goodbot.store import adapters, judgements, ledger, placing, refusals, retries
+from goodbot.store import adapters, judgements, ledger, placing, refusals, retries, runs
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
-
-_CHANGED = "a rating that it was trained on has changed"
 
 
 class Ratings:
@@ -85,7 +83,7 @@ class Ratings:
         change = await ledger.insert(db, event, turn, rater, receipt, now, overtaken=found.overtaken)
         undone = await self.taint(db, [change] if change else [])
         if turn is not None and event.kind is RatingKind.RETRACT:  # it may have been a reason alone
-            undone = bool(await adapters.taint(db, self._pool.scope, turn, _CHANGED)) or undone
+            undone = bool(await adapters.taint(db, self._pool.scope, turn, runs.CHANGED)) or undone
         if turn is not None:  # the effect can be told only now
             effect = await self.progress.effect(db, event, turn, rater, change, undone=undone)
             again = await self._again(db, event, turn) if here else ()  # one tries again there
@@ -149,5 +147,5 @@ class Ratings:
             if not change.claimed:
                 continue
             for turn in [change.turn, *await judgements.credited(db, change.turn)]:
-                marked += await adapters.taint(db, self._pool.scope, turn, _CHANGED)
+                marked += await adapters.taint(db, self._pool.scope, turn, runs.CHANGED)
         return bool(marked)

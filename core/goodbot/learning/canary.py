@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from goodbot.api.events import ChannelRef
-from goodbot.api.sentences import Reason, because, in_words, words
+from goodbot.api.sentences import Reason, because, in_words, kept, words
 from goodbot.api.server import BASE
 from goodbot.base.clock import Clock, Reached
 from goodbot.base.errors import AdapterError, ServerError
@@ -31,7 +31,7 @@ _ENOUGH = 20
 """Rated answers of each version before anything is decided: this is looked at again and again."""
 _MARGIN = 0.1
 """Not worse: with 95 % confidence the share of good answers has fallen by less."""
-LOST = "the version that it continues has lost its trial"
+LOST = because("kept_lost_trial")
 _LONGEST = 14 * 86400.0
 """Seconds; where so few rate, the gate's word stands."""
 
@@ -80,7 +80,7 @@ class Canary:
         registry: AdapterRegistry,
         pool: Pool,
         clock: Clock,
-        stop: Callable[[str], Awaitable[object]],
+        stop: Callable[[Reason], Awaitable[object]],
     ) -> None:
         """`stop` ends a training, for a reason: one that continues a version that has lost."""
         self._stop = stop
@@ -122,7 +122,7 @@ class Canary:
         if verdict == "passed":
             await self._pass(trial)
         elif verdict or await self._registry.active() != trial.against:
-            why = in_words(tainted) or (standing.figures,)
+            why = kept(tainted) or (standing.figures,)
             await self._end(trial, verdict or "superseded", why)
 
     async def _pass(self, trial: Trial) -> None:
@@ -134,10 +134,10 @@ class Canary:
         if live:
             logger.info("v%d has passed its trial", trial.version)
         elif await self._registry.active() != trial.against:
-            await self._end(trial, "superseded", in_words("another version was made active"))
+            await self._end(trial, "superseded", ())
 
     async def _end(self, trial: Trial, state: str, why: tuple[Reason, ...]) -> None:
-        logger.info("v%d is tried no more (%s): %s", trial.version, state, words(*why))
+        logger.info("v%d is tried no more (%s). %s", trial.version, state, words(*why))
         now, kept = self._clock.now(), codec.dump_reasons(why)
         closed = await self._store.write(lambda db: canaries.close(db, trial.version, state, kept, now))
         if closed and state == "lost":

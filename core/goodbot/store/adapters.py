@@ -13,15 +13,15 @@ import aiosqlite
 from goodbot.store import codec, distilled, fixed, objections, settings, shifts
 from goodbot.store.query import fetch, first, value
 
-FORGOTTEN = "somebody whose words or ratings it learnt from is forgotten"
+FORGOTTEN = "kept_forgotten"
 """`tainted` of an adapter whose files are to be erased."""
-PINNED = "the version that answers is pinned"
+PINNED = "kept_pinned"
 """Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
-AWAY = "the model is not running"
+AWAY = "kept_away"
 """Why a version waits that goes live once the model is back."""
-UNSERVED = "the model server does not really serve it"
+UNSERVED = "kept_unserved"
 """Why a version waits that had no effect on the server."""
-CANARY = "it is tried on a share of the conversations"
+CANARY = "kept_tried"
 """Why a version waits that goes live once enough ratings speak for it."""
 
 
@@ -29,7 +29,8 @@ CANARY = "it is tried on a share of the conversations"
 class AdapterRow:
     """One adapter version as the store knows it. `tainted` says why it must not be used.
 
-    `waits` says why it is not live yet although it may be; `erased_at` since when its files are gone.
+    `waits` says why it is not live yet although it may be; both are codes, for `sentences.clause_of`.
+    `erased_at`: since when its files are gone.
     """
 
     version: int

@@ -23,6 +23,7 @@ class Trial:
     state: str
     """`running`; then `passed`, `lost`, `failed` (the server does not serve it) or `superseded`."""
     reason: str
+    """Why it was lost or has failed (`codec.load_reasons`)."""
     began_at: float
     ended_at: float | None
 
@@ -67,9 +68,7 @@ async def end(db: aiosqlite.Connection, scope: str, model: str, version: int, no
     """The pointer moves to `version`: the canary has passed if it is that one, else it is superseded."""
     trial = await running(db, scope, model)
     if trial is not None:
-        passed = trial.version == version
-        reason = "" if passed else f"v{version} came" if version else "the base model came back"
-        await close(db, trial.version, "passed" if passed else "superseded", reason, now)
+        await close(db, trial.version, "passed" if trial.version == version else "superseded", "", now)
 
 
 async def fail(db: aiosqlite.Connection, version: int, reason: str, now: float) -> None:

@@ -18,7 +18,7 @@ from goodbot.store.query import Row, fetch, records
 from goodbot.store.training_pool import Pool
 
 CHOICES = ("old", "new", "same", "skip")
-WAITS = "owners compare a few answers first; without a reply I switch to it after 24 hours"
+COMPARED = "kept_compared"
 """Why a held version is not live (`AdapterRow.waits`)."""
 _NEWEST = 300
 """Answers that are looked through for questions: whoever reads beside it waits."""

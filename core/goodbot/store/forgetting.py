@@ -27,6 +27,7 @@ from goodbot.store import (
     queues,
     refusals,
     retries,
+    runs,
     settings,
     shifts,
     teaching,
@@ -239,8 +240,7 @@ async def _learnt_from(
     )
     rows += [(run, "train", state) for run, state in await distilled.learnt_from(db, persons, touched)]
     running = {run for run, _, state in rows if state == "running"}
-    let_go = "UPDATE runs SET state = 'released', reason = ? WHERE id = ?"
-    await db.executemany(let_go, [(adapters.FORGOTTEN, run) for run in running])
+    await runs.let_go(db, running, adapters.FORGOTTEN)
     # One that was ended may have recorded its adapter already: nobody else would disown it.
     return running | {run for run, split, _ in rows if split == "train"}, bool(running)
 

@@ -8,26 +8,24 @@ finds its run no longer `running` and changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiosqlite
 
 from goodbot.api.labels import Opinion
-from goodbot.api.sentences import Reason
+from goodbot.api.sentences import Reason, kept
 from goodbot.api.sentences import words as in_english
 from goodbot.store import codec, distilled, quarantined, shifts, words
 from goodbot.store.query import fetch, first, value
 from goodbot.store.training_pool import Pool
 from goodbot.store.words import Word
 
-_ENDED = {
-    "refused": "its training was refused",
-    "failed": "its training failed",
-    "superseded": "its training was ended",
-}
+_ENDED = {"refused": "kept_run_refused", "failed": "kept_run_failed", "superseded": "kept_run_superseded"}
 """Why an adapter is not to be used whose run ended so."""
+CHANGED = "kept_changed"
+"""Why one is not that a rating has taught which is gone, or different."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,7 +117,7 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
     await distilled.let_go(db, run)
     await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
-    await _disown(db, run, "a rating that it was trained on has changed")
+    await _disown(db, run, CHANGED)
     await _claim(db, run, items)
 
 
@@ -184,6 +182,13 @@ async def finish(
     if ended and state != "activated":
         await _disown(db, run, _ENDED.get(state, state))
     return ended
+
+
+async def let_go(db: aiosqlite.Connection, running: Collection[int], why: str) -> None:
+    """End these runs: their ratings are free, and `why` is a code."""
+    ending = codec.dump_reasons(kept(why))
+    query = "UPDATE runs SET state = 'released', reason = ? WHERE id = ?"
+    await db.executemany(query, [(ending, run) for run in running])
 
 
 async def live(db: aiosqlite.Connection, run: int) -> tuple[Reason, ...] | None:

@@ -230,7 +230,7 @@ async def test_what_the_next_start_would_not_take_is_not_written(
             await change(bot, key, value, known.get(key))
         assert str(tmp_path) not in str(error.value)
         assert written(bot) == WRITTEN
-        assert [detail["refused"] for _, detail in await trail(bot)] == ["not done"]
+        assert [detail["refused"] for _, detail in await trail(bot)] == ["kept_not_done"]
 
 
 @pytest.mark.parametrize(
@@ -378,7 +378,7 @@ async def test_nobody_but_an_owner_sees_or_changes_any(tmp_path: Path) -> None:
                 with pytest.raises(UsageError):
                     await change(bot, "serving.stars", True, False, by)
         assert written(bot) == WRITTEN
-        assert [detail["refused"] for _, detail in await trail(bot)] == ["not on the allowlist"] * 3
+        assert [detail["refused"] for _, detail in await trail(bot)] == ["kept_not_allowed"] * 3
 
 
 async def test_an_owner_lets_it_begin_anew_where_the_file_is_sound_and_nobody_else(tmp_path: Path) -> None:
@@ -398,5 +398,5 @@ async def test_an_owner_lets_it_begin_anew_where_the_file_is_sound_and_nobody_el
         assert (await seen(bot)).started_at == bot.app.started_at
         found = await rows(bot.store, "SELECT detail FROM audit WHERE detail LIKE '%restart%' ORDER BY seq")
         said = [json.loads(detail) for (detail,) in found]
-        refused = [*["not on the allowlist"] * 2, *["not done"] * 2, ""]
+        refused = [*["kept_not_allowed"] * 2, *["kept_not_done"] * 2, ""]
         assert [one.get("refused", "") for one in said] == refused

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from goodbot.api.sentences import version, words
-from goodbot.api.texts import retold, say
+from goodbot.api.sentences import clause_of, version, words
+from goodbot.api.texts import say
 from goodbot.base.clock import ago
 from goodbot.store import adapters, codec
 from goodbot.store.adapters import AdapterRow
@@ -29,7 +29,7 @@ def unserved(rows: Sequence[AdapterRow], active: int) -> Iterator[tuple[str, Sai
 
 def _unserved(row: AdapterRow, active: int, language: str) -> str:
     name = version(active, language, begins=True)
-    return say("unserved", language, version=row.version, why=retold(row.waits, language), other=name)
+    return say("unserved", language, version=row.version, why=clause_of(row.waits, language), other=name)
 
 
 def ended(trial: Trial | None, now: float) -> Iterator[tuple[str, Said]]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from goodbot.api.sentences import brief, clause, words
+from goodbot.api.sentences import brief, clause, clause_of, words
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import ended, explained, joined, pauses, retold, say
+from goodbot.api.texts import ended, explained, joined, pauses, say
 from goodbot.store.adapters import AdapterRow
 from goodbot.store.runs import Run
 
@@ -29,7 +29,7 @@ def of_version(row: AdapterRow, now: Now, language: str = "") -> str:
     gone = say("state_gone", language) if row.erased_at is not None else ""
     if row.tainted:
         key = "state_replaced" if row.version == now.active else "state_withdrawn"
-        return pauses(language, say(key, language, why=retold(row.tainted, language)), gone)
+        return pauses(language, say(key, language, why=clause_of(row.tainted, language)), gone)
     if row.version == now.active:
         return say("state_paused" if now.off else "state_answers", language)
     if gone:
@@ -37,7 +37,7 @@ def of_version(row: AdapterRow, now: Now, language: str = "") -> str:
     if row.model != now.model:
         return say("state_other", language, model=row.model)
     if row.waits:
-        return say("state_waits", language, why=retold(row.waits, language))
+        return say("state_waits", language, why=clause_of(row.waits, language))
     return say("state_back", language, version=row.version)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from goodbot.api.sentences import Reason, brief, clause, sentence, words
+from goodbot.api.sentences import Reason, brief, clause, clause_of, sentence, words
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import beside, commas, joined, pauses, retold, say
+from goodbot.api.texts import beside, commas, joined, pauses, say
 from goodbot.learning.training.readiness import Readiness
 from goodbot.store import news, quarantined, runs
 from goodbot.store.adapters import AdapterRow
@@ -48,7 +48,7 @@ def in_vain(run: runs.Run, active: int, readiness: Readiness, language: str = ""
 
 def withdrawn(row: AdapterRow, active: int, language: str = "") -> str:
     """A version that was live is not to be used any more."""
-    why, other = retold(row.tainted, language), name_of(active, language, begins=True)
+    why, other = clause_of(row.tainted, language), name_of(active, language, begins=True)
     return say("withdrawn", language, version=row.version, why=why, other=other)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.fingerprint import Fingerprint, ServedAs
+from goodbot.api.sentences import clause_of
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, ServerError
 
 logger = logging.getLogger(__name__)
@@ -34,14 +35,14 @@ class VersionHealth:
     verdict: ServedAs
     why: str
     cause: str = ""
-    """What `why` says behind its colon."""
+    """What `why` says behind its colon: a code, or a server's own words (`clause_of`)."""
 
     def told(self, language: str = "") -> str:
         """`why`, in the reader's language; a server's own words in it stay as they are."""
         if not self.cause:
             return self.why
         key = "proof_lost" if self.verdict is ServedAs.BASE else "proof_untold"
-        return say(key, language, version=self.version, why=retold(self.cause, language))
+        return say(key, language, version=self.version, why=clause_of(self.cause, language))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +87,7 @@ class HealthMonitor:
         except AdapterError as error:
             return _proof(version, ServedAs.UNTOLD, str(error))
         if fingerprint is None:
-            return _proof(version, ServedAs.UNTOLD, "its trainer took no fingerprint")
+            return _proof(version, ServedAs.UNTOLD, "kept_no_fingerprint")
         try:
             async with asyncio.timeout(_SECONDS):
                 most = _ALL if thorough else 1
@@ -94,7 +95,7 @@ class HealthMonitor:
         except AdapterError as error:  # it does not know it any more
             return _proof(version, ServedAs.BASE, str(error))
         except TimeoutError:
-            return _proof(version, ServedAs.UNTOLD, "the model server was too busy to tell")
+            return _proof(version, ServedAs.UNTOLD, "kept_busy")
         except ServerError as error:
             return _proof(version, ServedAs.UNTOLD, f"the model server did not tell: {error}")
         return _proof(version, verdict)
@@ -124,11 +125,10 @@ class HealthMonitor:
 
 _CAUSES = {
     ServedAs.ADAPTER: "",
-    ServedAs.BASE: "the model server answers like the base model",
-    ServedAs.NEITHER: "the model server answers neither like it nor like the base model "
-    "(another chat template, other weights, or much coarser ones)",
-    ServedAs.UNTOLD: "the model server tells no log-probs",
-    ServedAs.TOO_CLOSE: "it answers too much like the base model where it was measured",
+    ServedAs.BASE: "kept_like_base",
+    ServedAs.NEITHER: "kept_like_neither",
+    ServedAs.UNTOLD: "kept_no_logprobs",
+    ServedAs.TOO_CLOSE: "kept_too_close",
 }
 
 

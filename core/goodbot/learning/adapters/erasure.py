@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from goodbot.api.connector import Connector
+from goodbot.api.sentences import clause_of
 from goodbot.api.server import BASE, Server
 from goodbot.base import trees
 from goodbot.base.clock import Clock
@@ -114,7 +115,7 @@ class Eraser:
             if row.version in served:
                 continue
             await retention.erase(self._store, self._registry.root, row, self._clock.now())
-            logger.info("v%d is erased: %s", row.version, row.tainted)
+            logger.info("v%d is erased: %s", row.version, clause_of(row.tainted))
             erased.append(row.version)
         return erased
 

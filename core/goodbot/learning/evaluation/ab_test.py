@@ -18,6 +18,7 @@ from goodbot.access.authorization import Authorization
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
+from goodbot.api.sentences import because, clause_of
 from goodbot.base.clock import Clock, Reached, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
 from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
@@ -35,7 +36,7 @@ logger = logging.getLogger(__name__)
 _LOOK_SECONDS = 60.0
 _OPEN_SECONDS = 86400.0
 """Who has not chosen in a day leaves it to the gate."""
-LOST = "owners found the version that it continues worse than the one before"
+LOST = because("kept_found_worse")
 
 
 class AbTest:
@@ -133,7 +134,7 @@ class AbTest:
         if await self._registry.active() != (found.old if found.held else found.new):
             return "another version was made active"
         if why := await self._store.read(lambda db: adapters.tainted(db, found.new)):
-            return why
+            return clause_of(why)
         if not found.held and await self._store.read(lambda db: adapters.stays(db, found.new)):
             return "it is pinned"
         return ""

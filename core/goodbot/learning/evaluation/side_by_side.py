@@ -6,9 +6,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from goodbot.api.sentences import clause_of
 from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE, GenerateRequest
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Sampling
 from goodbot.config import ServingConfig
@@ -56,7 +57,7 @@ class SideBySide:
             raise UsageError(say("wrong_compare_same", language), english=say("wrong_compare_same"))
         for version in versions:
             if version != BASE and (why := (await self._registry.row(version)).tainted):
-                told = retold(why, language)
+                told = clause_of(why, language)
                 raise AdapterError(say("wrong_withdrawn", language, version=version, why=told))
         try:
             prompt = prompts.compose(self._config.system_prompt, [], words, self._room)

@@ -17,7 +17,7 @@ from goodbot.store import quarantined, runs
 
 logger = logging.getLogger(__name__)
 
-NO_VERDICT = "the trainer reported no verdict"
+NO_VERDICT = because("kept_no_verdict")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,8 +42,8 @@ def verdict_of(gate: Mapping[str, Any], left: int) -> tuple[Reason, ...]:
     """What the gate has said, as codes where its trainer gives them; and that answers were `left`."""
     said = tuple(Reason(*one) for one in gate.get("said", ()))
     if not said:
-        sentence = str(gate["reason"]) if "reason" in gate else NO_VERDICT
-        said = in_words(ended(sentence) if left > 0 else sentence)
+        said = in_words(str(gate["reason"])) if "reason" in gate else (NO_VERDICT,)
+        said = in_words(ended(words(*said))) if left > 0 else said
     return (*said, because("answers_wait", answers=left)) if left > 0 else said
 
 

@@ -282,10 +282,10 @@ class Publisher:
                 db, self._pool.scope, self._pool.model, new.version, new.active, self._clock.now()
             )
             return _Step.WAITS, (because("waits_on_trial", share=share, version=new.version),)
-        await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.WAITS)
+        await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.COMPARED)
         if pinned:
             return _Step.WAITS, (because("waits_for_unpin", version=new.version, active=new.active),)
-        return _Step.WAITS, (because("waits_compared", version=new.version, why=comparisons.WAITS),)
+        return _Step.WAITS, (because("waits_compared", version=new.version, why=comparisons.COMPARED),)
 
     async def _wait(self, new: _New, why: str, told: str) -> RunOutcome | None:
         """End the run with a version that waits; None: something speaks against it."""

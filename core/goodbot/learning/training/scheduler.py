@@ -11,7 +11,7 @@ from typing import Any
 
 import aiosqlite
 
-from goodbot.api.sentences import Condition, Reason, in_words, met, waits
+from goodbot.api.sentences import Condition, Reason, because, clause_of, met, waits
 from goodbot.base.clock import woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
@@ -38,7 +38,7 @@ _PRESSURE_SECONDS = 10.0
 """How often it looks, while a run is under way, whether the machine is needed for something else."""
 _PATIENCE_SECONDS = 600.0
 """Where somebody always talks, a run that is due starts after so long all the same."""
-CANCELLED = "it was cancelled"
+CANCELLED = because("kept_cancelled")
 _TRIES = 3
 """After so many failures in a row it waits for a person, or for a fifth of new ratings."""
 
@@ -218,13 +218,13 @@ class Scheduler:
         clean = await self._registry.usable_ancestor(active)
         if await self._registry.activate(clean, expected=active):
             await self._store.write(lambda db: settings.set_switch(db, self._retrain, ""))
-            why = (await self._registry.row(active)).tainted or "one before it is not to be used"
+            why = clause_of((await self._registry.row(active)).tainted) or "one before it is not to be used"
             logger.warning("v%d was withdrawn, %s answers: %s", active, version_name(clean), why)
 
     async def _held_back(self) -> Condition | None:
         """After a verdict that was no success, the same ratings are not tried over and over."""
         last = await self._store.read(lambda db: self._last_runs(db, _TRIES))
-        cancelled = bool(last) and last[0].ending == in_words(CANCELLED)
+        cancelled = bool(last) and last[0].ending == (CANCELLED,)
         if not last or (last[0].state not in ("failed", "refused") and not cancelled):
             return None
         again = len(last) < _TRIES or any(run.state != "failed" for run in last[1:])
@@ -276,12 +276,12 @@ class Scheduler:
             return  # nothing has changed: to look again at once would be to look for ever
         self.wake()
 
-    async def stop(self, reason: str = STOPPED) -> bool:
+    async def stop(self, reason: Reason = STOPPED) -> bool:
         """End the run under way, or an interrupted one: its ratings are released. Whether there was."""
         self._stops += 1
         self._runner.ending = reason
         ended = await self._end()
-        return await self._trainer.release(in_words(reason)) or ended
+        return await self._trainer.release((reason,)) or ended
 
     async def suspend(self) -> None:
         """End the child within a second; the same run goes on from its checkpoint when it is due.
@@ -289,7 +289,7 @@ class Scheduler:
         A replay for another model is ended: whoever asked for it has to ask again.
         """
         self._stops += 1
-        self._runner.ending = "" if self._runner is self._trainer else STOPPED
+        self._runner.ending = None if self._runner is self._trainer else STOPPED
         await self._end()
 
     async def _end(self) -> bool:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.sentences import Reason, because, in_words
+from goodbot.api.sentences import Reason, because
 from goodbot.base.errors import GoodbotError, boundary
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
@@ -34,7 +34,7 @@ from goodbot.store.commit_queue import Operation
 
 logger = logging.getLogger(__name__)
 
-STOPPED = "training was stopped"
+STOPPED = because("kept_stopped")
 Claimed = tuple[int, int, tuple[runs.RunItem, ...]]
 """A run, the version that it continues, and what it learns from."""
 
@@ -63,8 +63,8 @@ class Trainer:
         """Answers that the run under way has let go, since it started over."""
         self._unwritten: RunOutcome | None = None
         self._looking = asyncio.Lock()
-        self.ending = STOPPED
-        """With which reason cancelling `run` ends the run; empty: it waits, to go on later."""
+        self.ending: Reason | None = STOPPED
+        """With which reason cancelling `run` ends the run; None: it waits, to go on later."""
         self.progress: Mapping[str, Any] | None = None
         self.curve = LossCurve()
 
@@ -76,7 +76,7 @@ class Trainer:
         With `replay` what other base models were rated for is available too, and an interrupted run
         is given up. Raises TrainingError or StoreError when there was nothing to claim; then nothing but
         TrainingError where the disk is full, for which the run waits, and cancellation, which ends the child
-        within a second and the run too, unless `ending` is empty. In the `background` the child has the
+        within a second and the run too, unless `ending` is None. In the `background` the child has the
         lowest priority, since nobody waits for it.
         """
         self.ending, self._left = STOPPED, 0
@@ -184,7 +184,7 @@ class Trainer:
         return clean, left
 
     def _ended(self, run: int) -> RunOutcome:
-        return RunOutcome(run=run, state="superseded", ending=in_words(self.ending or STOPPED))
+        return RunOutcome(run=run, state="superseded", ending=(self.ending or STOPPED,))
 
     async def _suspended(self, run: int) -> bool:
         """Leave a run as it is; False when it has a verdict."""

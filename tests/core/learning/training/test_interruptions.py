@@ -16,6 +16,7 @@ from goodbot.api.sentences import in_words
 from goodbot.daemon.app import App
 from goodbot.learning import worker_process
 from goodbot.learning.training import attempts
+from goodbot.learning.training.scheduler import CANCELLED
 from goodbot.learning.training.trainer import RunOutcome
 from goodbot.store import runs, settings
 
@@ -319,7 +320,8 @@ async def test_cancel_drops_the_run_and_frees_its_ratings(tmp_path: Path, paused
         assert "dropped" in await bot.command("cancel")
         assert children() == 1
         run = await bot.last_run()
-        assert (run.state, run.reason) == ("superseded", "it was cancelled")
+        assert (run.state, run.ending) == ("superseded", (CANCELLED,))
+        assert run.reason == "it was cancelled"
         assert (await bot.status())["ratings"] == 8
         assert not list((tmp_path / "bot" / "staging").iterdir())
         assert "No training" in await bot.command("cancel")

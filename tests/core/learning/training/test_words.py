@@ -20,7 +20,7 @@ from goodbot.learning.training import batch
 from goodbot.learning.training.claims import claim
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
-from goodbot.store import Store, news, objections, progress, words
+from goodbot.store import Store, news, objections, progress, runs, words
 from goodbot.store.training_pool import Candidate
 from goodbot.store.words import Word
 from goodbot_training.job.types import Job, RatedSample
@@ -308,7 +308,7 @@ async def test_a_version_that_learnt_a_word_that_is_taken_back_is_replaced(tmp_p
         await took_back(bot, first)
         assert await bot.labels(first) == before
         row = await bot.app.registry.row(1)
-        assert row.tainted == "a rating that it was trained on has changed"
+        assert row.tainted == runs.CHANGED
         await bot.settle()
         again = await rows(bot.store, "SELECT turn, words FROM run_items WHERE run = 2 AND words <> '[]'")
         assert [turn for turn, _ in again] == [second.turn]
