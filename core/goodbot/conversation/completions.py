@@ -20,7 +20,7 @@ from goodbot.base.sampling import Filters, merged
 from goodbot.conversation.asking import conversation, or_active, pieces
 from goodbot.conversation.presence import Presence
 from goodbot.inference.prompts import Room
-from goodbot.learning.core import Core
+from goodbot.learning.parts import LearningParts
 from goodbot.learning.training.settings import shape
 
 _T = TypeVar("_T")
@@ -29,20 +29,12 @@ _T = TypeVar("_T")
 class ServedModel(OwnModel):
     """What the configured server serves."""
 
-    def __init__(
-        self,
-        core: Core,
-        *,
-        presence: Presence,
-        talked: Callable[[], None],
-        active: Callable[[], Awaitable[int]],
-        version_for: Callable[[ChannelRef], int | None],
-    ) -> None:
-        """`version_for` as in `Generator`; `active` is what should be live;
-        `talked` is told of each question, as the scheduler wants quiet for a training."""
+    def __init__(self, core: LearningParts, *, presence: Presence) -> None:
+        """The scheduler is told of each question: it wants quiet for a training."""
         self._server, self._model, self._sampling = core.server, core.model, core.sampling
         self._config, self._authorization = core.config.serving, core.authorization
-        self._presence, self._talked, self._active, self._version_for = presence, talked, active, version_for
+        self._presence, self._talked = presence, core.scheduler.somebody_talks
+        self._active, self._version_for = core.registry.active, core.canary.version_for
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._template: str | None = None
 

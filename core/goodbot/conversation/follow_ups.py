@@ -26,6 +26,8 @@ class FollowUps:
     put_back: Work
     """A press that waited too long: what it was to replace comes back."""
     acknowledge: Callable[[Event, Receipt], Awaitable[None]]
+    ask: Callable[[Event, Receipt], Awaitable[None]]
+    """Of somebody who is refused: whether an owner lets them in."""
     rated: Callable[[], None]
     talked: Callable[[], None]
     tell: Callable[[Notice, Still], Awaitable[None]]

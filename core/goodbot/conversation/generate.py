@@ -8,7 +8,7 @@ import functools
 import hashlib
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aiosqlite
@@ -33,14 +33,14 @@ from goodbot.base.errors import ConnectorError, RetriableError, ServerError, Sto
 from goodbot.conversation.asking import conversation, pieces
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.rating_requests import RatingRequests
+from goodbot.conversation.ratings import Ratings
 from goodbot.conversation.shown import Shown
 from goodbot.inference.prompts import Prompt
 from goodbot.inference.servers.wordless import THINKS_SECONDS, Wordless
-from goodbot.learning.core import Core
+from goodbot.learning.parts import LearningParts
 from goodbot.learning.training.settings import vocabulary
 from goodbot.store import answers, inbox, ledger, messages, retries, turns
 from goodbot.store.commit_queue import Operation
-from goodbot.store.ledger import LabelChange
 from goodbot.store.retries import Retry
 
 logger = logging.getLogger(__name__)
@@ -73,23 +73,20 @@ class Generator:
 
     def __init__(
         self,
-        core: Core,
+        core: LearningParts,
         *,
         presence: Presence,
         connectors: Mapping[str, Connector],
-        taint: Callable[[aiosqlite.Connection, Sequence[LabelChange]], Awaitable[bool]],
-        rated: Callable[[], None],
-        version_for: Callable[[ChannelRef], int | None],
+        ratings: Ratings,
     ) -> None:
-        """`taint` and `rated` are told of ratings that waited for an answer; `version_for` names the version
-        that is tried in a conversation; None: none is."""
+        """`ratings` and the scheduler are told of ratings that waited for an answer."""
         self._store, self._plugins, self._clock = core.store, core.plugins, core.clock
         self._server, self._model, self._sampling = core.server, core.model, core.sampling
         self._config = core.config.serving
         self._vocabulary = vocabulary(core.model.path)
         self._requests = RatingRequests(core, connectors)
-        self._presence, self._version_for = presence, version_for
-        self._taint, self.rated = taint, rated
+        self._presence, self._version_for = presence, core.canary.version_for
+        self._taint, self.rated = ratings.taint, core.scheduler.wake
         self._wordless = Wordless()
 
     async def write(self, asked: Asked, stream: ReplyStream) -> Turn | None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pipeline: ignore bots → dedupe → pair → authorize → message | rating | press | command | capture.
 
-`submit` decides and stores; nothing slow happens in it. What an event sets off (an answer, a
-command) runs after the commit, from the inbox, so that a crash in between loses nothing. What a
+`submit` has it decided (`intake`) and stored; nothing slow happens in it. What an event sets off (an answer,
+a command) runs after the commit, from the inbox, so that a crash in between loses nothing. What a
 command rates is stored with it (`at_once`), as a press is: nothing that comes later stands before it.
 """
 
@@ -10,42 +10,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Sequence
 
 import aiosqlite
 
-from goodbot.access.admission import Admission
 from goodbot.access.authorization import Authorization, person
 from goodbot.access.limits import Undo
 from goodbot.access.readers import Readers
-from goodbot.access.requests import JoinRequests
-from goodbot.api.events import (
-    CaptureEvent,
-    ChannelKind,
-    Event,
-    Outcome,
-    PressEvent,
-    RatingEvent,
-    RatingKind,
-    Receipt,
-)
+from goodbot.api.events import CaptureEvent, Event, Outcome, PressEvent, RatingEvent, RatingKind, Receipt
 from goodbot.api.plugins import PluginHost
 from goodbot.base.clock import Clock
 from goodbot.base.errors import StoreError
 from goodbot.conversation import one_commit, sanitize
-from goodbot.conversation.captures import Captured, Capturing
+from goodbot.conversation.captures import Captured
 from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks, Work
-from goodbot.conversation.masking import Masking
-from goodbot.conversation.notes import Notes
-from goodbot.conversation.ratings import Ratings
-from goodbot.conversation.under_way import UnderWay
+from goodbot.conversation.intake import Intake
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox
 
 logger = logging.getLogger(__name__)
 
-AtOnce = Callable[[aiosqlite.Connection, Event], Awaitable[Receipt | None]]
-"""What is done of an event in its transaction; returns the receipt of one of which nothing is left to do."""
 _STALE_SECONDS = 600.0
 """A question that waited longer for a restart, the model's absences aside, is not answered any more."""
 
@@ -60,27 +44,17 @@ class Dispatcher:
         authorization: Authorization,
         plugins: PluginHost,
         clock: Clock,
-        admission: Admission,
-        ratings: Ratings,
-        capturing: Capturing,
-        notes: Notes,
+        readers: Readers,
+        intake: Intake,
         follow_ups: FollowUps,
         tasks: FollowUpTasks,
-        requests: JoinRequests,
-        readers: Readers,
-        at_once: AtOnce,
     ) -> None:
-        """`at_once` does what a command that rates says, in the transaction in which it comes in."""
         self._store, self._authorization, self._plugins, self._clock = store, authorization, plugins, clock
-        self._admission, self._ratings, self._capturing = admission, ratings, capturing
-        self._notes = notes
+        self._readers, self._intake, self._under_way = readers, intake, intake.under_way
         self._then, self._tasks, self._spawn = follow_ups, tasks, tasks.spawn
-        self._requests, self._readers, self._at_once = requests, readers, at_once
         self._commands: asyncio.Queue[Event] = asyncio.Queue()
         self._rated: asyncio.Queue[Event] = asyncio.Queue()
         """Commands that rate: each is stored already, and is told without waiting for what others ask."""
-        self._under_way = UnderWay(authorization, admission.note)
-        self._masking = Masking(store, capturing)
         self._closed = False
         self._late: list[Event] = []
 
@@ -100,18 +74,16 @@ class Dispatcher:
         captured: list[Captured] = []
         counted: list[Undo] = []
 
-        async def take(db: aiosqlite.Connection, event: Event) -> Receipt:
-            return await self._take(db, event, changed, anywhere, captured)
-
         async def operation(db: aiosqlite.Connection) -> list[Receipt]:
-            with self._admission.counting(counted):
-                receipts = await one_commit.each(db, events, refused, take)
+            receipts, captured[:] = await self._intake.each(
+                db, events, refused, changed, counted, anywhere=anywhere
+            )
             if cursor is not None:
                 await inbox.set_cursor(db, connector, cursor)
             return receipts
 
         async def store_and_follow_up() -> tuple[Receipt, ...]:
-            await self._masking.ready(events, refused)
+            await self._intake.ready(events, refused)
             receipts = await one_commit.stored(self._store, operation, counted, quick=not searches)
             if any(receipt.outcome is Outcome.PAIRED for receipt in receipts):
                 await self._authorization.refresh(self._store)
@@ -135,45 +107,6 @@ class Dispatcher:
         for one in captured:
             self._follow_capture(one)
 
-    async def _take(
-        self,
-        db: aiosqlite.Connection,
-        event: Event,
-        changed: Container[object],
-        anywhere: bool,
-        captured: list[Captured],
-    ) -> Receipt:
-        """Everything that is decided about one event, inside the transaction."""
-        if event.user.is_bot:
-            return event.receipt(Outcome.IGNORED)
-        if event.channel.kind is ChannelKind.ENCRYPTED:  # what we could not keep to ourselves
-            return event.receipt(Outcome.DENIED)
-        if isinstance(event, RatingEvent):
-            moved = sanitize.is_rating(event, RatingKind.RETRACT) and sanitize.place(event) in changed
-            return await self._ratings.rate(db, event, moved=moved, anywhere=anywhere)
-        if isinstance(event, CaptureEvent):
-            captured.append(one := await self._capturing.take(db, event))
-            await self._ratings.taint(db, one.changes)
-            return one.receipt
-        known = await inbox.receipt(db, event)
-        if known is not None:
-            return sanitize.again(event, known)
-        receipt = await self._admission.decide(db, event)
-        if receipt.outcome is Outcome.ACCEPTED and self._under_way.is_full(event):
-            receipt = event.receipt(Outcome.IGNORED, self._under_way.told_once(event))
-        open_ = receipt.outcome is Outcome.ACCEPTED
-        if open_ and isinstance(event, PressEvent) and receipt.turn:
-            noted = await self._notes.pressed(db, event, receipt.turn)
-            receipt = event.receipt(receipt.outcome, noted, turn=receipt.turn)
-        closed = await self._at_once(db, event) if open_ and sanitize.is_rating_command(event) else None
-        if open_ or (receipt.text and not sanitize.is_one_too_many(receipt)):
-            work = sanitize.to_do(event, receipt)
-            open_ = open_ and closed is None
-            await inbox.insert(db, work, closed or receipt, self._clock.now(), open_=open_)
-        if receipt.outcome is Outcome.ACCEPTED:
-            self._under_way.takes(event)
-        return receipt
-
     def _follow_capture(self, captured: Captured) -> None:
         if captured.changes:
             self._then.rated()
@@ -191,7 +124,7 @@ class Dispatcher:
             if receipt.outcome is Outcome.UNKNOWN_TARGET and event.message_id:
                 self._spawn(self._then.answer(event), "copy")
             self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
-            for notice, still in self._ratings.progress.due(event):
+            for notice, still in self._intake.progress.due(event):
                 self._spawn(self._then.tell(notice, still), "tell")
         elif receipt.outcome is Outcome.ACCEPTED:
             work = sanitize.to_do(event, receipt)
@@ -206,7 +139,7 @@ class Dispatcher:
         if receipt.outcome is Outcome.PAIRED:
             logger.info("paired: you are its owner (%s)", person(event.user))
         if receipt.outcome is Outcome.DENIED:
-            self._spawn(self._requests.ask(event, receipt), "join request")
+            self._spawn(self._then.ask(event, receipt), "join request")
         self._spawn(self._then.acknowledge(event, receipt), "acknowledge")
 
     def _start(self, event: Event) -> None:

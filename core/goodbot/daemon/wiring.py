@@ -31,6 +31,7 @@ from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks
 from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher
+from goodbot.conversation.intake import Intake
 from goodbot.conversation.judging import Judging
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import OwnerNews, RoundCounter
@@ -152,8 +153,9 @@ def answering(base: LearningParts) -> AnsweringParts:
     )
     language = config.serving.language
     courier = Courier(store=store, clock=clock, connectors=connectors.running, language=language)
-    answers = _answers(base, connectors, presence, admission, ratings, notes)
-    tasks = FollowUpTasks()
+    generator = Generator(base, presence=presence, connectors=connectors.running, ratings=ratings)
+    answers = Answers(base, generator=generator, connectors=connectors, notes=notes, still=admission.still)
+    tasks, requests = FollowUpTasks(), JoinRequests(authorization, clock, courier.insist, courier.readers)
     return AnsweringParts(
         **vars(base),
         connectors=connectors,
@@ -171,44 +173,20 @@ def answering(base: LearningParts) -> AnsweringParts:
             vocabulary=vocabulary(base.model.path),
         ),
         courier=courier,
-        join_requests=JoinRequests(authorization, clock, courier.insist, courier.readers),
+        join_requests=requests,
         follow_ups=FollowUps(
             answer=answers.answer,
             put_back=answers.put_back,
             acknowledge=connectors.acknowledge,
+            ask=requests.ask,
             rated=base.scheduler.wake,
             talked=base.scheduler.somebody_talks,
             tell=courier.insist,
         ),
         follow_up_tasks=tasks,
-        own_model=ServedModel(
-            base,
-            presence=presence,
-            talked=base.scheduler.somebody_talks,
-            active=base.registry.active,
-            version_for=base.canary.version_for,
-        ),
+        own_model=ServedModel(base, presence=presence),
         spare=SpareTime(server=base.server, clock=clock, busy=lambda: tasks.answering),
     )
-
-
-def _answers(
-    base: LearningParts,
-    connectors: Connectors,
-    presence: Presence,
-    admission: Admission,
-    ratings: Ratings,
-    notes: Notes,
-) -> Answers:
-    generator = Generator(
-        base,
-        presence=presence,
-        connectors=connectors.running,
-        taint=ratings.taint,
-        rated=base.scheduler.wake,
-        version_for=base.canary.version_for,
-    )
-    return Answers(base, generator=generator, connectors=connectors, notes=notes, still=admission.still)
 
 
 def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
@@ -232,20 +210,25 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
 
 
 def _dispatcher(base: AnsweringParts, commands: CommandRunner) -> Dispatcher:
-    return Dispatcher(
+    intake = Intake(
         store=base.store,
         authorization=base.authorization,
-        plugins=base.plugins,
         clock=base.clock,
         admission=base.admission,
         ratings=base.ratings,
         capturing=base.capturing,
         notes=base.notes,
+        at_once=commands.at_once,
+    )
+    return Dispatcher(
+        store=base.store,
+        authorization=base.authorization,
+        plugins=base.plugins,
+        clock=base.clock,
+        readers=base.courier.readers,
+        intake=intake,
         follow_ups=base.follow_ups,
         tasks=base.follow_up_tasks,
-        requests=base.join_requests,
-        readers=base.courier.readers,
-        at_once=commands.at_once,
     )
 
 

@@ -197,7 +197,7 @@ async def test_what_continues_a_version_that_has_lost_is_not_trained_on(tmp_path
         await bot.app.canary.look()
         assert (await trial(bot)).state == "lost"  # type: ignore[union-attr]
         run = await bot.last_run()
-        assert (run.state, run.reason) == ("superseded", canary.LOST)
+        assert (run.state, run.ending) == ("superseded", (canary.LOST,))
 
 
 async def test_off_is_off_for_everybody(tmp_path: Path) -> None:

@@ -89,11 +89,11 @@ def own(
         config=Config(home=home),
         sampling=sampling.of(home, {}),
         authorization=present,
+        registry=SimpleNamespace(active=active),
+        scheduler=SimpleNamespace(somebody_talks=lambda: talked.append("x")),
+        canary=SimpleNamespace(version_for=tried),
     )
-    model = ServedModel(
-        core, presence=present, active=active, talked=lambda: talked.append("x"), version_for=tried
-    )
-    return model, talked
+    return ServedModel(core, presence=present), talked
 
 
 def question(**more: Any) -> CompletionRequest:
