@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that were asked for in place of another one, and which of them an event speaks of."""
+"""Answers that were asked for in place of another one, and which of them an event speaks of.
+
+A message shows one answer, A, and then another one, B. What platforms tell of it overtakes what we record::
+
+    what has happened            the message  what we know  a reaction that comes in is kept as one to
+    A was sent                   A            A             A
+    B is asked for               A, then B    A             A, until it is known what the message shows
+    B is recorded: `adopt`       B            B             B, of those that were said after B was asked for
+    later: `meant`               B            B             B, but for one that spoke of A and goes now,
+                                                            and one that was said before B was asked for
+
+`_follows` says for both whether something was said after B was asked for: by the platform's one clock, else
+by the order in which it came in.
+"""
 
 from __future__ import annotations
 

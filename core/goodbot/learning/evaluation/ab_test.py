@@ -21,7 +21,8 @@ from goodbot.api.notice import Notice
 from goodbot.api.sentences import because, clause_of
 from goodbot.base.clock import Clock, Reached, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
-from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
+from goodbot.learning.adapters.deployment import NotServedError
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.evaluation import blind
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.rule import is_certain, loses

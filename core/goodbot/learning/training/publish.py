@@ -21,7 +21,8 @@ from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base import full_disk, trees
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
-from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
+from goodbot.learning.adapters.deployment import NotServedError
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training.outcome import RunOutcome
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
@@ -291,8 +292,7 @@ class Publisher:
         """End the run with a version that waits; None: something speaks against it."""
 
         async def operation(db: aiosqlite.Connection) -> bool:
-            ended = await self._ends(db, new, ask=False)
-            if ended:
+            if ended := await self._ends(db, new, ask=False):
                 await adapters.hold(db, new.version, why)
             return ended
 

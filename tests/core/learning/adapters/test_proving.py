@@ -14,7 +14,7 @@ from goodbot.api.server import Generated, GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.daemon.http import readiness
 from goodbot.inference.servers import health
-from goodbot.learning.adapters.registry import NotServedError
+from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.store import adapters
 from goodbot.testing import VirtualClock
 
@@ -264,7 +264,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
             await real(version)
 
         monkeypatch.setattr(bot.app.server, "unload", unload)
-        monkeypatch.setattr("goodbot.learning.adapters.registry._SOON_SECONDS", 0.01)
+        monkeypatch.setattr("goodbot.learning.adapters.deployment._SOON_SECONDS", 0.01)
         async with asyncio.timeout(patience(10)):
             await bot.rollback()
             await bot.rollback()
@@ -275,7 +275,7 @@ async def test_a_long_answer_by_the_old_version_holds_nobody_up(
 
 
 async def test_nor_does_it_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("goodbot.learning.adapters.registry._SOON_SECONDS", 0.01)
+    monkeypatch.setattr("goodbot.learning.adapters.deployment._SOON_SECONDS", 0.01)
     async with asyncio.timeout(patience(20)), open_bot(tmp_path) as bot:
         await versions(bot, 1)
 

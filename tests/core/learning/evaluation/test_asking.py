@@ -9,7 +9,7 @@ import pytest
 from goodbot.api.sentences import Condition, waits
 from goodbot.base.errors import ServerError
 from goodbot.config import Grants, ServingConfig
-from goodbot.learning.adapters.registry import NotServedError
+from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.learning.evaluation.ab_test import LOST
 from goodbot.store import adapters, people
 
