@@ -17,7 +17,7 @@ from goodbot.config import Grants, ServingConfig
 from goodbot.conversation.captures import Capturing
 from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks
 from goodbot.conversation.ingest import Dispatcher
-from goodbot.conversation.intake import Intake
+from goodbot.conversation.intake import EventIntake
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import RoundCounter
 from goodbot.conversation.ratings import Ratings
@@ -34,7 +34,7 @@ def dispatcher(store: Store, grants: Mapping[str, Grants], pool: Pool, min_ratin
     admission = Admission(authorization, Quotas(ServingConfig(), Path("/"), clock), clock)
     parts: dict[str, Any] = {"authorization": authorization, "clock": clock, "admission": admission}
     parts["notes"] = Notes(pool=pool, clock=clock, where="never")
-    intake = Intake(
+    intake = EventIntake(
         store=store,
         ratings=Ratings(progress=RoundCounter(RoundSize(pool=pool, usual=min_ratings)), pool=pool, **parts),
         capturing=Capturing(

@@ -24,7 +24,7 @@ from goodbot.base.errors import StoreError
 from goodbot.conversation import one_commit, sanitize
 from goodbot.conversation.captures import Captured
 from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks, Work
-from goodbot.conversation.intake import Intake
+from goodbot.conversation.intake import EventIntake
 from goodbot.learning.training import unavailability
 from goodbot.store import Store, inbox
 
@@ -45,7 +45,7 @@ class Dispatcher:
         plugins: PluginHost,
         clock: Clock,
         readers: Readers,
-        intake: Intake,
+        intake: EventIntake,
         follow_ups: FollowUps,
         tasks: FollowUpTasks,
     ) -> None:

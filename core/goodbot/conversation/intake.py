@@ -33,7 +33,7 @@ AtOnce = Callable[[aiosqlite.Connection, Event], Awaitable[Receipt | None]]
 """What is done of an event in its transaction; returns the receipt of one of which nothing is left to do."""
 
 
-class Intake:
+class EventIntake:
     """Lets in, refuses, rates, and puts into the inbox what is to be done."""
 
     def __init__(

@@ -31,7 +31,7 @@ from goodbot.conversation.connectors import Connectors
 from goodbot.conversation.follow_ups import FollowUps, FollowUpTasks
 from goodbot.conversation.generate import Generator
 from goodbot.conversation.ingest import Dispatcher
-from goodbot.conversation.intake import Intake
+from goodbot.conversation.intake import EventIntake
 from goodbot.conversation.judging import Judging
 from goodbot.conversation.notes import Notes
 from goodbot.conversation.notifications import OwnerNews, RoundCounter
@@ -210,7 +210,7 @@ def operating(base: AnsweringParts, http: Http | None = None) -> OperatingParts:
 
 
 def _dispatcher(base: AnsweringParts, commands: CommandRunner) -> Dispatcher:
-    intake = Intake(
+    intake = EventIntake(
         store=base.store,
         authorization=base.authorization,
         clock=base.clock,
