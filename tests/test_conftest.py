@@ -13,10 +13,12 @@ import sys
 import sysconfig
 import venv
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests import support, unsteady
+from tests import conftest, support, unsteady
 from tests.architecture.source import ROOT
 from tests.network import APART
 from tests.node.install import node
@@ -205,7 +207,9 @@ def test_programs_under_test_hear_ctrl_c_though_our_parent_ignores_it(tmp_path: 
 def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
-        "def test_passes(): pass\n"
+        "@pytest.mark.xdist_group('a group')\n"
+        "@pytest.mark.parametrize('of', ['a@b'])\n"
+        "def test_passes(of): pass\n"
         "def test_fails(): assert os.environ.get('MENDED')\n"
         "def test_waits():\n"
         "    if not os.environ.get('MENDED'): pytest.skip('not here')\n"
@@ -215,16 +219,43 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
         "    assert os.environ.get('MENDED')\n"
         "def test_leaves(leaves): pass\n"
     )
-    words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v"]
+    words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v", "--dist", "loadgroup"]
     flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", *TWO_WORKERS]
     more = {**ALONE, "GOODBOT_TESTS_PASSED": "passed"}
     first = run([*words, *flags], cwd=tmp_path, **more)
     assert "1 failed, 2 passed, 1 skipped, 1 error" in first.stdout
-    assert (tmp_path / "passed").read_text() == "test_it.py::test_passes\n"
+    assert (tmp_path / "passed").read_text() == "test_it.py::test_passes[a@b]\n"
     second = run([*words, *flags], cwd=tmp_path, MENDED="1", **more)
     assert "3 passed" in second.stdout
     assert "test_passes" not in second.stdout
     assert len((tmp_path / "passed").read_text().splitlines()) == 4
+
+
+def test_the_file_that_takes_longest_is_there_and_begins_first() -> None:
+    assert (ROOT / conftest.LONG).is_file()
+    names = [
+        "tests/a.py::test_it",
+        f"{conftest.LONG}::test_it[a]",
+        "tests/b.py::test_it",
+        f"{conftest.LONG}::x",
+    ]
+    items: Any = [SimpleNamespace(nodeid=name) for name in names]
+    conftest.pytest_collection_modifyitems(items)
+    assert [one.nodeid for one in items] == [names[1], names[3], names[0], names[2]]
+
+
+def test_what_ci_runs_again_is_not_what_names_its_backend(tmp_path: Path) -> None:
+    """A test of MLX by name is the same with torch beside it."""
+    [again] = re.findall(r"^again=.*?(?=^tests test )", (ROOT / ".ci/run").read_text(), flags=re.M | re.S)
+    [demo, own, other] = names = [
+        "tests/end_to_end/test_demo.py::test_it[mlx]",
+        "tests/end_to_end/test_demo.py::test_it",
+        "tests/cli/test_people.py::test_it",
+    ]
+    (tmp_path / "passed").write_text("".join(f"{name}\n" for name in names))
+    done = run(["bash", "-c", again], cwd=tmp_path, GOODBOT_TESTS_PASSED="passed")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "passed").read_text().splitlines() == [demo, other], own
 
 
 FAILING = """
