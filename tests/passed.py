@@ -41,7 +41,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def _name(nodeid: str) -> str:
-    """Without the name of its group, which stands behind where groups go to processes (`--dist loadgroup`)."""
+    """Without the name of its group, which stands behind it with `--dist loadgroup`."""
     name, _, group = nodeid.rpartition("@")
     return name if name and "]" not in group else nodeid
 
