@@ -228,7 +228,13 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     second = run([*words, *flags], cwd=tmp_path, MENDED="1", **more)
     assert "3 passed" in second.stdout
     assert "test_passes" not in second.stdout
-    assert len((tmp_path / "passed").read_text().splitlines()) == 4
+    assert [line for line in (tmp_path / "passed").read_text().splitlines() if "::" not in line] == [
+        "test_it.py"
+    ]
+    assert len((tmp_path / "passed").read_text().splitlines()) == 5
+    third = run([*words, *flags], cwd=tmp_path, **more)
+    assert "no tests ran" in third.stdout
+    assert "deselected" not in third.stdout, "it is not even read"
 
 
 def test_the_file_that_takes_longest_is_there_and_begins_first() -> None:
