@@ -100,6 +100,8 @@ class Status(Public):
     last_run: Mapping[str, Any] | None
     tenancy: Plan | None
     connectors: Mapping[str, str]
+    retrying: Sequence[str]
+    """Of these, whose start is tried again by itself."""
     clock: Sequence[str]
     address: str
     """Where the pages and the API are; empty: nowhere."""

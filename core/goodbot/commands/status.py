@@ -86,6 +86,7 @@ async def _now(s: Services, compared: report.Report, language: str, *, details: 
         last_run=await _last_run(s, last[0], rows, now, language, details=details) if last else None,
         tenancy=s.memory.plan,
         waits=words(s.memory.note(), language=language),
+        retrying=sorted(s.connectors.retrying),
         connectors={**dict.fromkeys(sorted(s.connectors.running), "running"), **s.connectors.problems},
         clock=[_clock(title, ahead, language) for title, ahead in s.connectors.time.ahead.items()],
         store=s.store.trouble or "ok",

@@ -25,6 +25,8 @@ class Connectors:
         self.running: dict[str, Connector] = {}
         self.errors: dict[str, str] = {}
         """Why a connector did not start, or has stopped; `CONNECTING` until its first start has ended."""
+        self.retrying: set[str] = set()
+        """Whose start has failed for now, and is tried again by itself."""
         self.troubles: dict[str, str] = {}
         """Why one that runs, a part of it (`slack.rater_groups`) or a feature does not work at the moment."""
         self.problems: Mapping[str, str] = ChainMap(self.errors, self.troubles)

@@ -49,6 +49,7 @@ class ConnectorManager:
         self._services, self._dispatcher = services, dispatcher
         self._http, self._stops_http = http, stops_http
         self._running, self._errors = services.connectors.running, services.connectors.errors
+        self._retrying = services.connectors.retrying
         self.features = Features(services)
         self._hosts: dict[str, RunningHost] = {}
         self._answering: set[str] = set()
@@ -109,6 +110,7 @@ class ConnectorManager:
         except RetriableError as error:
             logger.warning("%s did not start, it is tried again: %s", name, error, extra=ids)
             self._errors[name] = f"{error} (trying again)"
+            self._retrying.add(name)
             return error.retry_after
         except GoodbotError as error:
             logger.error("%s did not start: %s", name, error, extra=ids)
@@ -121,6 +123,7 @@ class ConnectorManager:
             self._answering.add(name)
         finally:
             self._tried[name].set()
+        self._retrying.discard(name)
         return None
 
     async def _bring_up(self, name: str) -> None:

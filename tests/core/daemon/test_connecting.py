@@ -359,8 +359,10 @@ async def test_one_that_is_down_at_first_is_tried_again(tmp_path: Path) -> None:
         away.goes.set()
         await bot.app.connected()
         assert bot.app.connectors.errors == {"away": "it is down (trying again)"}
+        assert (await bot.status())["retrying"] == ["away"]
         away.error = None
         await until(lambda: bot.app.connectors.errors == {})
+        assert (await bot.status())["retrying"] == []
         assert away.did == ["begins", "begins", "connected"]
 
 

@@ -25,7 +25,6 @@ from goodbot.conversation.connectors import CONNECTING
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
-RETRYING = "(trying again)"
 """How the daemon ends its words on a platform that it will reach again by itself."""
 
 
@@ -208,13 +207,14 @@ def _state(spec: ConnectorSpec, examined: Examined) -> list[Check]:
         return []
     parts = [(part, text) for part, text in states.items() if part.startswith(f"{spec.name}.")]
     wrong = [warn(part, text, phrase("doc_later")) for part, text in parts]
-    return [_itself(spec, states.get(spec.name)), *wrong]
+    retrying = spec.name in (examined.daemon.get("retrying") or ())
+    return [_itself(spec, states.get(spec.name), retrying=retrying), *wrong]
 
 
-def _itself(spec: ConnectorSpec, state: str | None) -> Check:
+def _itself(spec: ConnectorSpec, state: str | None, *, retrying: bool) -> Check:
     if state is None:
         return warn(spec.name, phrase("doc_unknown"), phrase("doc_restart"))
-    if state == CONNECTING or state.endswith(RETRYING):
+    if state == CONNECTING or retrying:
         return warn(spec.name, phrase("doc_apart", why=state), phrase("doc_network"))
     if state != "running":
         return fail(spec.name, phrase("doc_broken", why=state))

@@ -231,8 +231,14 @@ async def test_a_paired_owner_counts(tmp_path: Path) -> None:
     ],
 )
 async def test_what_the_daemon_says(running: dict[str, str], state: CheckState, tmp_path: Path) -> None:
-    checks = await look(tmp_path, daemon={"connectors": running})
+    retrying = [name for name, why in running.items() if why.endswith("(trying again)")]
+    checks = await look(tmp_path, daemon={"connectors": running, "retrying": retrying})
     assert states(checks)["pigeon"] is state
+
+
+async def test_what_is_told_of_a_connector_is_not_looked_into(tmp_path: Path) -> None:
+    checks = await look(tmp_path, daemon={"connectors": {"pigeon": "the wing is broken (trying again)"}})
+    assert states(checks)["pigeon"] is CheckState.FAIL
 
 
 async def test_26_11_a_part_of_it_is_told_beside_it(tmp_path: Path) -> None:
