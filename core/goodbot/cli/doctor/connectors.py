@@ -25,7 +25,6 @@ from goodbot.conversation.connectors import CONNECTING
 from goodbot.store import channels, inspection, people
 
 _PLATFORM_SECONDS = 15.0
-"""How the daemon ends its words on a platform that it will reach again by itself."""
 
 
 def probes(examined: Examined) -> list[Probe]:
