@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -52,6 +53,21 @@ class AdapterWeights:
     pairs: Mapping[str, tuple[Floats, Floats]]
     """Module path → A `(r, in)`, B `(out, r)`; of experts, in the model's order, parameter path → A
     `(experts, r, in)`, B `(experts, out, r)`."""
+
+    @cached_property
+    def width(self) -> int:
+        """The largest rank of a projection."""
+        return max((a.shape[0] for a, _ in self.pairs.values() if a.ndim == 2), default=0)
+
+    @cached_property
+    def numbers_a_rank(self) -> int:
+        """In A and B of all projections."""
+        return sum(a.shape[1] + b.shape[0] for a, b in self.pairs.values() if a.ndim == 2)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Of host memory."""
+        return sum(half.nbytes for pair in self.pairs.values() for half in pair)
 
     def finite(self) -> bool:
         """Whether every number is."""

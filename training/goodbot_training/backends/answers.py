@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -83,6 +83,8 @@ class ContinuousBatch(ABC, Generic[Kept]):
         self._ended: list[Ended] = []
         self._last_thoughts: list[tuple[Hashable, str]] = []
         self._unwanted: set[Hashable] = set()
+        self.admits: Callable[[Collection[int]], bool] = lambda versions: True
+        """Whether answers by these versions can be written at the same time; asked before one more is."""
 
     def start(
         self, key: Hashable, request: SampleRequest, version: int, on_text: OnText | None = None
@@ -161,8 +163,11 @@ class ContinuousBatch(ABC, Generic[Kept]):
         self._let_all_go()
 
     def _fits(self, answer: Generation, beside: Sequence[Generation] = ()) -> bool:
-        rooms = [one.room for one in (*self._written(), *beside)]
-        return not rooms or (len(rooms) < ROWS and sum(rooms) + answer.room <= TOKENS)
+        others = (*self._written(), *beside)
+        if not others:
+            return True
+        room = len(others) < ROWS and sum(one.room for one in others) + answer.room <= TOKENS
+        return room and self.admits({answer.version, *(one.version for one in others)})
 
     def _add(self, answer: Generation, token: int, logprob: float, lift: float = 0.0) -> None:
         """A token that was written."""

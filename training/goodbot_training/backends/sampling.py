@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,12 +13,14 @@ from goodbot.api.events import Message
 from goodbot.api.sampler import GivenAnswer, Sampled, SampleRequest
 from goodbot.base.errors import AdapterError, ServerError
 
+from goodbot_training.backends import row_adapters
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
 from goodbot_training.backends.answers import By, ContinuousBatch, Ended
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.decoding import Decoder, first_tokens
 from goodbot_training.backends.generating import generate
 from goodbot_training.backends.packing import pack
+from goodbot_training.backends.residency import Residency, StoredAdapter
 from goodbot_training.backends.row_adapters import RowAdapters
 
 if TYPE_CHECKING:
@@ -59,7 +62,7 @@ class Model(Decoder, Protocol):
 
     @property
     def row_adapters(self) -> RowAdapters:
-        """For passes whose rows are of several adapters, as `prepare` gives them."""
+        """For passes whose rows are of several adapters."""
         ...
 
     @property
@@ -85,25 +88,38 @@ class ModelSampler:
 
     def __init__(self, model: Model, chat: ChatTemplate) -> None:
         self._model, self._chat = model, chat
-        self._versions: dict[int, Any] = {}
+        self._versions = Residency(self._weights_in, self._in_use, self._dropped)
+        self._ready: OrderedDict[int, Any] = OrderedDict()
+        """As the framework's arrays, where each pass is of one version; who was used last is at the end."""
         self._active: int | None = None
         self._placed = 0
         self._batching = model.batching(chat, self._by)
+        self._batching.admits = self._admits
 
     def load_adapter(self, version: int, directory: Path) -> None:
         """Keep an adapter ready as `version` (1 or more). Raises AdapterError."""
         self.keep_adapter(version, self.read_adapter(directory))
 
-    def read_adapter(self, directory: Path) -> AdapterWeights:
+    def read_adapter(self, directory: Path) -> StoredAdapter:
         """The first half of `load_adapter`, for any thread: nothing changes. Raises AdapterError."""
-        return fit(read_adapter(directory), self._model.shapes, directory)
+        return StoredAdapter(directory=directory, weights=self._weights_in(directory))
 
-    def keep_adapter(self, version: int, adapter: AdapterWeights) -> None:
+    def keep_adapter(self, version: int, adapter: StoredAdapter) -> None:
         """The other half. Raises AdapterError."""
-        if version < 1:
-            raise AdapterError(f"Version {version} cannot be loaded: 0 is the base model.")
-        self._versions[version] = self._model.prepare(adapter)
+        _not_the_base(version)
+        self._versions.keep(version, adapter)
         self._forget(version)
+
+    def note_adapter(self, version: int, directory: Path) -> None:
+        """As `load_adapter`, but its files are read when somebody asks for it. Raises AdapterError."""
+        _not_the_base(version)
+        self._versions.note(version, directory)
+        self._forget(version)
+
+    def lacking_adapter(self, version: int) -> Path | None:
+        """Where the files of a version lie that is not in memory: whoever asks for it waits until they are
+        read, unless they are read before and given to `keep_adapter`."""
+        return self._versions.lacking(version)
 
     def activate(self, version: int) -> None:
         """Answer with `version`; 0 is the base. Raises AdapterError for one that is not loaded."""
@@ -118,7 +134,7 @@ class ModelSampler:
             raise AdapterError(f"Version {version} is active and cannot be unloaded.")
         if version and self.writes(version):
             raise AdapterError(f"Version {version} is writing an answer and cannot be unloaded.")
-        self._versions.pop(version, None)
+        self._versions.remove(version)
         self._forget(version)
 
     def sample(self, request: SampleRequest, on_text: Callable[[str], bool] | None = None) -> Sampled:
@@ -140,6 +156,8 @@ class ModelSampler:
     ) -> None:
         """Begin an answer; see `Sampler.start`."""
         self._known(version)
+        if version:
+            self._versions.weights(version)  # from here on it stays
         self._batching.start(key, request, version, on_text)
 
     def step(self) -> list[Ended]:
@@ -187,25 +205,55 @@ class ModelSampler:
             self._place(versions[0])
             yield
             return
-        alive = self._batching.versions()
-        among = sorted(alive if alive.issuperset(versions) else {*versions})
-        with self._model.row_adapters.rows(
-            [self._versions.get(version) for version in versions],
-            [self._versions[version] for version in among if version],
-        ):
+        weights = {version: self._versions.weights(version) for version in {*versions} - {0}}
+        with self._model.row_adapters.rows([weights.get(version) for version in versions]):
             yield
+
+    def _admits(self, versions: Collection[int]) -> bool:
+        """Whether answers by all of these can be written at the same time."""
+        if not self._model.mixes_versions:
+            return True
+        return self._model.row_adapters.holds([self._versions.weights(one) for one in versions if one])
 
     def _place(self, version: int | None) -> None:
         """Put a version's weights into the model, unless they are there; None: leave it as it is."""
         if version is None:
             return
         if version and version != self._placed:
-            self._model.assign(self._versions[version])
+            self._model.assign(self._prepared(version))
             self._placed = version
         self._model.enabled = bool(version)
 
+    def _prepared(self, version: int) -> Any:
+        weights = self._versions.weights(version)
+        if self._model.mixes_versions:
+            return self._model.prepare(weights)  # seldom asked for: answers under way have slots
+        if version not in self._ready:
+            while (len(self._ready) + 1) * weights.nbytes > row_adapters.BYTES and len(self._ready) > 1:
+                self._ready.popitem(last=False)
+            self._ready[version] = self._model.prepare(weights)
+        self._ready.move_to_end(version)
+        return self._ready[version]
+
+    # -- which versions are in memory
+
+    def _weights_in(self, directory: Path) -> AdapterWeights:
+        return fit(read_adapter(directory), self._model.shapes, directory)
+
+    def _in_use(self) -> set[int]:
+        return {*self._batching.versions(), self._active or 0}
+
+    def _dropped(self, version: int, weights: AdapterWeights) -> None:
+        self._model.row_adapters.forget(weights)
+        self._ready.pop(version, None)
+
     def _forget(self, version: int) -> None:
+        """What was made of what had this number before."""
         self._batching.forget(version)
-        self._model.row_adapters.forget()
         if version == self._placed:
             self._placed = 0
+
+
+def _not_the_base(version: int) -> None:
+    if version < 1:
+        raise AdapterError(f"Version {version} cannot be loaded: 0 is the base model.")

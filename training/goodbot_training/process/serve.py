@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`serve`: a loaded model that answers many requests at once, as `docs/worker-protocol.md` says.
 
-One thread reads stdin, and others read adapters' files. All else is done by the main thread: it takes what
+One thread reads stdin, and another adapters' files. All else is done by the main thread: it takes what
 has come in, lets the sampler write one token on every answer, tells all of them at once, and looks again.
 So nothing waits for longer than a step, and whatever changes versions happens between two steps.
 """
@@ -17,12 +17,25 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
-from goodbot.api.sampler import GivenAnswer, Sampled, Sampler, SampleRequest, ScoresAnswers, TokenizedTurn
+from goodbot.api.sampler import Sampled, Sampler, ScoresAnswers
 from goodbot.base.errors import AdapterError, GoodbotError
 
-from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_filters, parse_messages
+from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_messages
 from goodbot_training.process import autopsy
-from goodbot_training.process.serving_parts import Out, ReadsAhead, aloud, done, failure
+from goodbot_training.process.reading import AdapterReading
+from goodbot_training.process.serving_parts import (
+    DropsAdapters,
+    Out,
+    ReadsAhead,
+    aloud,
+    asked,
+    cancelled,
+    done,
+    failure,
+    given,
+    unknown,
+    version_of,
+)
 
 Describe = Callable[[BaseException], tuple[str, str]]
 """An error → its kind and one sentence."""
@@ -30,6 +43,7 @@ Identity = int | str
 _OK: dict[str, Any] = {"event": "ok"}
 _TOP = 100
 """First tokens that are told at most."""
+_BY_A_VERSION = ("generate", "activate", "first_tokens", "score")
 _COSTLY = ("load", "activate", "first_tokens", "score")
 """Between two steps, one of these at most: they take about as long as a step."""
 
@@ -65,7 +79,8 @@ class Serving:
         self._told: list[dict[str, Any]] = []
         """What is said with the next step."""
         self._requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        """What came in; without `op` what one of our threads has made of a `load`."""
+        """What came in; without `op` what our thread has made of an adapter's files."""
+        self._reading = AdapterReading(sampler, self._requests.put)
         self._writing: dict[Identity, int] = {}
         """Answers under way, and their versions."""
         self._leaving: dict[Identity, int] = {}
@@ -135,12 +150,17 @@ class Serving:
         return True
 
     def _take(self, request: dict[str, Any]) -> None:
+        if "op" not in request and "again" in request:
+            self._read_again(request)
+            return
         if "op" not in request:
             answer = self._guarded(self._loaded_now, request)
         elif request["id"] is None:
             answer = failure("A request must be an object with an id.")
+        elif self._waits(request):
+            return
         else:
-            answer = self._guarded(self._operations.get(str(request["op"]), _unknown), request)
+            answer = self._guarded(self._operations.get(str(request["op"]), unknown), request)
         if answer is not None:
             self._told.append({"id": request["id"], **answer})
 
@@ -160,27 +180,35 @@ class Serving:
     # -- versions
 
     def _load(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        version, directory = _version(request), Path(str(request.get("path")))
+        version, directory = version_of(request), Path(str(request.get("path")))
+        if version and request.get("later") and isinstance(self._sampler, DropsAdapters):
+            self._sampler.note_adapter(version, directory)
+            return self._is_loaded(version)
         if version and isinstance(self._sampler, ReadsAhead):
-            arguments = (self._sampler, directory, {"id": request["id"], "version": version})
-            threading.Thread(target=self._read_ahead, args=arguments, daemon=True).start()
+            self._reading.read(self._sampler, directory, {"id": request["id"], "version": version})
             return None
         self._sampler.load_adapter(version, directory)
         return self._is_loaded(version)
 
-    def _read_ahead(self, reader: ReadsAhead, directory: Path, request: dict[str, Any]) -> None:
-        """In a thread of its own: a large adapter takes long to read and to check."""
-        try:
-            request["adapter"] = reader.read_adapter(directory)
-        except Exception as error:
-            request["error"] = error
-        self._requests.put(request)
+    def _waits(self, request: dict[str, Any]) -> bool:
+        """Whether the files of its version have to be read again before it is answered."""
+        if request["op"] not in _BY_A_VERSION:
+            return False
+        version = request.get("version")
+        return self._reading.waits(version if isinstance(version, int) else self._active, request)
+
+    def _read_again(self, found: dict[str, Any]) -> None:
+        waited, error = self._reading.take_up(found)
+        if error is None:
+            for request in waited:
+                self._take(request)
+            return
+        self._loaded.discard(found["again"])
+        told = self._failed(error)
+        self._told += [{"id": request["id"], **told} for request in waited]
 
     def _loaded_now(self, request: dict[str, Any]) -> dict[str, Any]:
-        if "error" in request:
-            raise request["error"]
-        assert isinstance(self._sampler, ReadsAhead)  # noqa: S101  or there were no thread
-        self._sampler.keep_adapter(request["version"], request["adapter"])
+        self._reading.keep(request)
         return self._is_loaded(request["version"])
 
     def _is_loaded(self, version: int) -> dict[str, Any]:
@@ -189,13 +217,13 @@ class Serving:
         return _OK
 
     def _activate(self, request: dict[str, Any]) -> dict[str, Any]:
-        version = self._known(_version(request))
+        version = self._known(version_of(request))
         self._sampler.activate(version)
         self._active = version
         return _OK
 
     def _unload(self, request: dict[str, Any]) -> dict[str, Any] | None:
-        version = _version(request)
+        version = version_of(request)
         if version == self._active and version:
             raise AdapterError(f"Version {version} is active and cannot be unloaded.")
         if version in self._writing.values():
@@ -209,21 +237,15 @@ class Serving:
     def _first_tokens(self, request: dict[str, Any]) -> dict[str, Any]:
         messages = parse_messages(request.get("messages"), "The request")
         top = max(1, min(int(request.get("top") or 1), _TOP))
-        version = self._active if request.get("version") is None else _version(request)
+        version = self._active if request.get("version") is None else version_of(request)
         tokens = self._sampler.first_tokens(messages, version=self._known(version), top=top)
         return {"event": "ok", "tokens": tokens}
 
     def _score(self, request: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(self._sampler, ScoresAnswers):
             return {"event": "ok", "tokens": []}
-        prompt, tokens = (tuple(map(int, request.get(name) or ())) for name in ("prompt_tokens", "tokens"))
-        given = GivenAnswer(
-            messages=parse_messages(request.get("messages"), "The request"),
-            response=str(request.get("response") or ""),
-            thought=str(request.get("thought") or ""),
-            tokens=TokenizedTurn(prompt=prompt, response=tokens) if prompt and tokens else None,
-        )
-        return {"event": "ok", "tokens": self._sampler.score(given, version=self._known(_version(request)))}
+        version = self._known(version_of(request))
+        return {"event": "ok", "tokens": self._sampler.score(given(request), version=version)}
 
     def _known(self, version: int) -> int:
         """For something new: what leaves as soon as it is done with its answers gets no more of them."""
@@ -242,17 +264,8 @@ class Serving:
         identity = request["id"]
         if identity in self._writing:
             raise data_error("There is an answer under way with that id.")
-        version = self._active if request.get("version") is None else _version(request)
-        question = SampleRequest(
-            messages=parse_messages(request.get("messages"), "The request"),
-            max_tokens=max(1, int(request.get("max_tokens") or 256)),
-            temperature=max(0.0, float(request.get("temperature", 0.8))),
-            seed=abs(int(request.get("seed") or 0)),
-            thinking=bool(request.get("thinking")),
-            filters=parse_filters(request.get("filters"), "The request"),
-            conversation=str(request.get("conversation") or ""),
-        )
-        first = True
+        version = self._active if request.get("version") is None else version_of(request)
+        question, first = asked(request), True
 
         def on_text(text: str) -> bool:
             nonlocal first
@@ -272,6 +285,8 @@ class Serving:
         target = request.get("target")
         if isinstance(target, int | str) and target in self._writing:
             self._sampler.cancel(target)
+        elif (version := self._reading.take_back(target)) is not None:
+            self._told.append({"id": target, **cancelled(version)})
 
     def _tell(self, identity: Any, end: Sampled | Exception) -> None:
         """An answer has ended; a version that only waited for that is unloaded."""
@@ -283,14 +298,3 @@ class Serving:
         for leaving in self._pop_leaving(version):
             answer = self._guarded(self._unload, {"id": leaving, "version": version})
             self._told.append({"id": leaving, **(answer or _OK)})
-
-
-def _unknown(request: dict[str, Any]) -> dict[str, Any]:
-    raise data_error("There is no such operation.")
-
-
-def _version(request: dict[str, Any]) -> int:
-    version = request.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 0:
-        raise data_error("version must be a whole number.")
-    return version

@@ -32,6 +32,7 @@ class EmbeddedServer(Server):
     def __init__(self, _: object, parts: ServerParts) -> None:
         self._sampler = SamplerProcess(parts.backend, parts.model.path, parts.environ, parts.adapters)
         self._loaded: dict[int, Path] = {}
+        """What the child answers by. It keeps as many in memory as fit, and reads the others again."""
         self._active = BASE
         self._writing = 0
         self._idle, self._open = asyncio.Event(), asyncio.Event()
@@ -58,7 +59,7 @@ class EmbeddedServer(Server):
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         while not self._open.is_set():  # it may be shut again before this goes on
             await self._open.wait()
-        with self._counted():
+        with self._counted(), self._noticed(request.version):
             async with self._sampler.request(
                 "generate",
                 messages=list(request.messages),
@@ -108,7 +109,8 @@ class EmbeddedServer(Server):
 
     async def activate(self, version: int) -> None:
         if not self._away:
-            await self._sampler.call("activate", version=version)
+            with self._noticed(version):
+                await self._sampler.call("activate", version=version)
         elif version != BASE and version not in self._loaded:
             raise AdapterError(f"v{version} is not loaded")
         self._active = version
@@ -142,22 +144,26 @@ class EmbeddedServer(Server):
     ) -> Mapping[str, float]:
         if self._away:
             return {}
-        answer = await self._sampler.call("first_tokens", messages=list(messages), version=version, top=top)
+        with self._noticed(version):
+            answer = await self._sampler.call(
+                "first_tokens", messages=list(messages), version=version, top=top
+            )
         tokens: Mapping[str, float] = answer.get("tokens") or {}
         return {str(text): float(logprob) for text, logprob in tokens.items()}
 
     async def score(self, given: GivenAnswer, *, version: int) -> Sequence[tuple[str, float]]:
         if self._away:
             return ()
-        answer = await self._sampler.call(
-            "score",
-            version=version,
-            messages=list(given.messages),
-            response=given.response,
-            thought=given.thought,
-            prompt_tokens=given.tokens.prompt if given.tokens else (),
-            tokens=given.tokens.response if given.tokens else (),
-        )
+        with self._noticed(version):
+            answer = await self._sampler.call(
+                "score",
+                version=version,
+                messages=list(given.messages),
+                response=given.response,
+                thought=given.thought,
+                prompt_tokens=given.tokens.prompt if given.tokens else (),
+                tokens=given.tokens.response if given.tokens else (),
+            )
         return [(str(text), float(logprob)) for text, logprob in answer.get("tokens") or ()]
 
     async def make_room(self) -> bool:
@@ -191,13 +197,25 @@ class EmbeddedServer(Server):
             self._open.set()
 
     async def _load_again(self, version: int, directory: Path) -> None:
+        """The others are read when somebody asks for them: nobody waits for a thousand."""
+        later = version != self._active
         try:
-            await self._sampler.call("load", version=version, path=str(directory))
+            await self._sampler.call("load", version=version, path=str(directory), later=later)
         except AdapterError as error:  # the reconciler says what is to be served instead
             logger.error("v%d cannot be loaded again: %s", version, error)
             del self._loaded[version]
             if version == self._active:
                 self._active = BASE
+
+    @contextlib.contextmanager
+    def _noticed(self, version: int | None) -> Generator[None]:
+        """What the child turns out not to have, because its files went away, is to be loaded again."""
+        try:
+            yield
+        except AdapterError:
+            if version != self._active:
+                self._loaded.pop(BASE if version is None else version, None)
+            raise
 
     @contextlib.contextmanager
     def _counted(self) -> Generator[None]:

@@ -67,7 +67,7 @@ class MlxModel:
         causal.eval()
         self.causal = causal
         self.experts = model_shape.experts(config)
-        self.row_adapters = RowAdapters(targets.stack, mx.array)
+        self.row_adapters = RowAdapters(mx.zeros, mx.array, mx.eval)
         self._layers = targets.inject(causal, rank, self.row_adapters)
         self.attention = targets.attention(causal, self._layers)
         # Experts see tokens in an order of their own, and MLA keeps its heads apart.

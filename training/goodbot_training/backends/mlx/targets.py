@@ -11,7 +11,7 @@ so that an adapter fits both: where mlx-lm splits a matrix, its parts share one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import mlx.core as mx
@@ -23,7 +23,7 @@ from mlx_lm.models.switch_layers import QuantizedSwitchLinear, SwitchLinear
 from mlx_lm.tuner.lora import LoRALinear, LoRASwitchLinear
 
 from goodbot_training.backends.layout import looking_around
-from goodbot_training.backends.row_adapters import Adapter, Pairs, RowAdapters
+from goodbot_training.backends.row_adapters import RowAdapters
 
 _LINEAR: Any = (nn.Linear, nn.QuantizedLinear)
 _SWITCH: Any = (SwitchLinear, QuantizedSwitchLinear)
@@ -150,25 +150,17 @@ class LoraProjection(LoRALinear):
         pair = now.pairs.get(self.path)
         if pair is None:
             return y
-        narrow = x @ pair[0]
+        a, b = pair
+        rows = now.silent if now.slots is None else now.slots
+        if rows is not None and (len(rows) != len(x) or x.ndim != 3):
+            raise ValueError("the rows have been mixed on the way")
+        if now.slots is not None:
+            narrow = mx.gather_mm(x.astype(a.dtype), a.swapaxes(1, 2), rhs_indices=now.slots)
+            return y + mx.gather_mm(narrow, b, rhs_indices=now.slots).astype(y.dtype)
+        narrow = x @ a.T
         if now.silent is not None:
-            if len(now.silent) not in (1, len(x)) or x.ndim != 3:
-                raise ValueError("the rows have been mixed on the way")
             narrow = mx.where(now.silent, 0.0, narrow)
-        return y + (narrow @ pair[1]).astype(y.dtype)
-
-
-def stack(adapters: Sequence[Adapter]) -> Pairs:
-    """Adapters in one: path → A `(in, ranks)` and B `(ranks, out)`, B times the scale."""
-    pairs = {
-        path: (
-            mx.concatenate([pairs[path][0] for _, pairs in adapters], axis=1),
-            mx.concatenate([pairs[path][1] * one.scale for one, pairs in adapters]),
-        )
-        for path in adapters[0][1]
-    }
-    mx.eval(pairs)
-    return pairs
+        return y + (narrow @ b).astype(y.dtype)
 
 
 class SharedExperts(nn.Module):

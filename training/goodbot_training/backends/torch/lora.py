@@ -11,7 +11,6 @@ stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -21,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 
 from goodbot_training.backends.adapters import AdapterWeights
-from goodbot_training.backends.row_adapters import Adapter, Pairs, Pass, RowAdapters
+from goodbot_training.backends.row_adapters import Pass, RowAdapters
 from goodbot_training.backends.torch.prepacked import Product, give_up, prepacked
 from goodbot_training.backends.torch.targets import NAME, ExpertsLora
 
@@ -40,18 +39,6 @@ def simplify(layer: Any, path: str, row_adapters: RowAdapters) -> None:
         layer.forward = partial(_either, layer, path, row_adapters, layer.forward)
 
 
-def stack(adapters: Sequence[Adapter], dtype: torch.dtype) -> Pairs:
-    """Adapters in one: path → A `(ranks, in)` and B `(out, ranks)`, B times the scale."""
-    return {
-        path: (
-            torch.cat([pairs[path][0] for _, pairs in adapters]).to(dtype),
-            torch.cat([pairs[path][1] * one.scale for one, pairs in adapters], 1).to(dtype),
-        )
-        for path, (a, _) in adapters[0][1].items()
-        if a.ndim == 2
-    }
-
-
 def _either(layer: Any, path: str, row_adapters: RowAdapters, forward: Any, x: torch.Tensor) -> torch.Tensor:
     if row_adapters.now is None:
         return forward(x)
@@ -63,14 +50,30 @@ def _added(y: torch.Tensor, x: torch.Tensor, path: str, now: Pass) -> torch.Tens
     pair = now.pairs.get(path)
     if pair is None:
         return y
+    if now.slots is not None:
+        return _by_row(y, x, *pair, now.slots)
     a, b = (part.to(x.dtype) for part in pair)
     narrow = functional.linear(x, a)
     if now.silent is not None:
-        if len(x) != len(now.silent) > 1 and (x.ndim > 2 or len(x) % len(now.silent)):
-            raise ValueError("the rows have been mixed on the way")
+        _in_order(x, now.silent)
         narrow.view(len(now.silent), -1, len(a)).masked_fill_(now.silent, 0.0)
-    y.view(-1, len(b)).addmm_(narrow.view(-1, len(a)), b.T)
+    y.view(-1, b.shape[1]).addmm_(narrow.view(-1, len(a)), b)
     return y
+
+
+def _by_row(y: torch.Tensor, x: torch.Tensor, a: torch.Tensor, b: torch.Tensor, slots: Any) -> torch.Tensor:
+    """As `_added`; A is `(slots, rank, in)`, B `(slots, rank, out)`."""
+    _in_order(x, slots)
+    a, b = (part.index_select(0, slots).to(x.dtype) for part in (a, b))
+    narrow = torch.bmm(x.reshape(len(slots), -1, x.shape[-1]), a.mT)
+    y.view(len(slots), -1, y.shape[-1]).baddbmm_(narrow, b)
+    return y
+
+
+def _in_order(x: torch.Tensor, rows: Any) -> None:
+    """`x` is `(B, …, in)`, or all rows' tokens under each other."""
+    if len(x) != len(rows) and (x.ndim > 2 or len(x) % len(rows)):
+        raise ValueError("the rows have been mixed on the way")
 
 
 class LoraProjection:
@@ -94,7 +97,7 @@ class LoraProjection:
             scale = layer.scaling[NAME]
             if self._trains:
                 return cast("Any", _LowRank).apply(x, a, b, layer.base_layer, scale)
-            now = Pass(pairs={self._path: (a, b * scale)})
+            now = Pass(pairs={self._path: (a, (b * scale).T)})
         y = self._product(x)
         return _added(y, x, self._path, now) if now is not None and now.pairs else y
 

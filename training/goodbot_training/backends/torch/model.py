@@ -38,7 +38,7 @@ from goodbot_training.backends.row_adapters import RowAdapters
 from goodbot_training.backends.torch import targets
 from goodbot_training.backends.torch.loading import load
 from goodbot_training.backends.torch.logprobs import Head, find_head, token_logprobs
-from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simplify, stack
+from goodbot_training.backends.torch.lora import LoraProjection, Prepared, simplify
 from goodbot_training.backends.torch.prepacked import give_up, prepacked
 from goodbot_training.backends.torch.sampler import TorchDecoder
 from goodbot_training.backends.torch.targets import NAME as _NAME
@@ -62,7 +62,8 @@ class TorchModel:
         self._layers: dict[str, Any] = targets.inject(causal, rank, self.experts.count)
         self._causal = causal.eval()
         self.row_adapters = RowAdapters(
-            partial(stack, dtype=causal.dtype), partial(torch.as_tensor, device=self.device)
+            partial(torch.zeros, dtype=causal.dtype, device=self.device),
+            partial(torch.as_tensor, device=self.device),
         )
         # Experts see tokens in an order of their own.
         self.mixes_versions = self.experts.count < 2
