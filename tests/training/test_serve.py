@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.sampler import Sampled
+from goodbot.base.errors import AdapterError
 from goodbot_training.process.serve import Serving
 from goodbot_training.process.worker import Lines, failure
 
@@ -69,6 +70,45 @@ class Reading(Fake):
         self.done.append(f"keep {adapter} as {version}")
 
 
+class Dropping(Fake):
+    """One that reads what it has dropped again; that takes as long as three steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dropped: dict[int, Path] = {}
+
+    def start(self, key: Any, request: Any, version: int, on_text: Any) -> None:
+        assert version not in self.dropped
+        super().start(key, request, version, on_text)
+        self.done.append(f"start by {version}")
+
+    def lacking_adapter(self, version: int) -> Path | None:
+        return self.dropped.get(version)
+
+    def read_adapter(self, directory: Path) -> str:
+        for _ in range(3):
+            assert self.stepped.acquire(timeout=patience(SECONDS))
+        if directory.name == "bad":
+            raise AdapterError("its files went away")
+        return directory.name
+
+    def keep_adapter(self, version: int, adapter: str) -> None:
+        self.done.append(f"keep {adapter} as {version}")
+        self.dropped.pop(version, None)
+
+    def note_adapter(self, version: int, directory: Path) -> None:
+        self.done.append(f"note {directory.name} as {version}")
+        self.dropped[version] = directory
+
+    def unload_adapter(self, version: int) -> None:
+        self.done.append(f"unload {version}")
+        self.dropped.pop(version, None)
+
+    def activate(self, version: int) -> None:
+        assert version not in self.dropped
+        self.done.append(f"activate {version}")
+
+
 class Thinking(Fake):
     """One that thinks for two steps before it says anything."""
 
@@ -122,15 +162,15 @@ class Told:
         return [event for go in self.goes for event in go]
 
 
-def run(sampler: Any, *requests: dict[str, Any]) -> Told:
-    """All is asked before the first step, and stdin stays open until all is answered."""
+def run(sampler: Any, *requests: dict[str, Any], answers: int | None = None) -> Told:
+    """All is asked before the first step, and stdin stays open until all is answered, or so much."""
     told = Told()
 
     def stdin() -> Iterator[bytes]:
         for id_, request in enumerate(requests):
             yield json.dumps({"id": id_, **request}).encode()
         sampler.asked.set()
-        for _ in requests:
+        for _ in range(len(requests) if answers is None else answers):
             assert told.answered.acquire(timeout=patience(SECONDS))
 
     Serving(told, sampler, failure).run(stdin())  # pyright: ignore[reportArgumentType]
@@ -196,6 +236,53 @@ def test_an_adapter_that_cannot_be_read_is_told() -> None:
     told = run(sampler, {"op": "load", "version": 1, "path": "/bad"})
     [answer] = told.events
     assert (answer["event"], answer["kind"]) == ("error", "error")
+
+
+LATER = {"op": "load", "version": 1, "path": "/good", "later": True}
+
+
+def test_who_asks_for_a_dropped_version_waits_and_holds_up_nobody() -> None:
+    """Its files are read once, for all who ask meanwhile."""
+    sampler = Dropping()
+    by_it = {**generate(1), "version": 1}
+    told = run(sampler, generate(9), LATER, by_it, {"op": "activate", "version": 1}, by_it, PROBE)
+    place = sampler.done.index("keep good as 1")
+    assert sampler.done[:place].count("step") >= 3
+    assert "first_tokens" in sampler.done[:place], "of another version"
+    assert sampler.done[place:][:4] == ["keep good as 1", "start by 1", "activate 1", "start by 1"]
+    assert sampler.done.count("keep good as 1") == 1
+    ends = {event["id"]: event["event"] for event in told.events if event["event"] != "text"}
+    assert ends == {0: "done", 1: "ok", 2: "done", 3: "ok", 4: "done", 5: "ok"}
+    assert [event["version"] for event in told.events if event["id"] == 2 and event["event"] == "done"] == [1]
+
+
+def test_one_that_cannot_be_read_again_is_told_and_not_loaded_any_more() -> None:
+    sampler = Dropping()
+    by_it = {**generate(1), "version": 1}
+    told = run(sampler, generate(9), {**LATER, "path": "/bad"}, by_it, {**PROBE, "version": 1})
+    assert "unload 1" in sampler.done
+    errors = {event["id"]: event for event in told.events if event["event"] == "error"}
+    assert errors.keys() == {2, 3}
+    for event in errors.values():
+        assert (event["kind"], event["reason"]) == ("adapter", "its files went away")
+
+
+def test_one_that_is_loaded_anew_meanwhile_stays_what_was_loaded() -> None:
+    sampler = Dropping()
+    by_it = {**generate(1), "version": 1}
+    told = run(sampler, generate(9), {**LATER, "path": "/bad"}, by_it, LATER)
+    assert "unload 1" not in sampler.done
+    assert sampler.done.index("keep good as 1") < sampler.done.index("start by 1")
+    assert not [event for event in told.events if event["event"] == "error"]
+
+
+def test_who_waits_for_a_dropped_version_can_leave() -> None:
+    sampler = Dropping()
+    by_it = {**generate(1), "version": 1}
+    told = run(sampler, generate(9), LATER, by_it, {"op": "cancel", "target": 2}, answers=3)
+    [event] = [event for event in told.events if event["id"] == 2]
+    assert (event["event"], event["finish"], event["version"]) == ("done", "cancelled", 1)
+    assert "start by 1" not in sampler.done
 
 
 def test_who_reads_slowly_holds_up_nobody_and_misses_nothing() -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -34,8 +35,8 @@ bf16. That is a quarter of what the caches of their answers may take. There are 
 _LEAST = 4
 """Slots in any case: the old version, the new one, one on trial and one that is only asked."""
 _KEPT = 3
-"""Stacks: that of the versions that write, that of those whose prompts are read, and that of one which is only
-asked how it would begin."""
+"""Stacks: that of the versions that write, of those whose prompts are read, and of one that is only asked how
+it would begin."""
 Pairs = Mapping[str, tuple[Any, Any]]
 
 
@@ -69,8 +70,9 @@ class RowAdapters:
         self._bytes: int = zeros((1,)).itemsize
         self._pairs: Pairs = {}
         self._rank = self._slots = 0
-        self._held: OrderedDict[int, tuple[AdapterWeights, int]] = OrderedDict()
-        """By identity, who was used last at the end: the adapter and its slot."""
+        self._held: OrderedDict[int, tuple[ReferenceType[AdapterWeights], int]] = OrderedDict()
+        """By identity, who was used last at the end: the adapter and its slot. A sampler that is given up
+        forgets nothing: its adapters are not held by this."""
         self._free: list[int] = []
         self._stacks: list[tuple[tuple[int, ...], Pairs]] = []
         self._last: tuple[tuple[int, ...], Pass] | None = None
@@ -141,16 +143,22 @@ class RowAdapters:
 
     def _use(self, adapters: Mapping[int, AdapterWeights]) -> None:
         """Give each of these a slot."""
-        for key in adapters.keys() & self._held.keys():
-            self._held.move_to_end(key)
-        new = [one for key, one in adapters.items() if key not in self._held]
-        if new:
-            # First: what a framework's pending work still refers to, it would have to copy.
-            self._stacks, self._last = [], None
-            self._fit(adapters)
-            for one in new:
-                self._put(one)
-            self._settle(self._pairs)
+        new: list[AdapterWeights] = []
+        for key, one in adapters.items():
+            if key in self._held and self._held[key][0]() is one:
+                self._held.move_to_end(key)
+            else:
+                new.append(one)
+        if not new:
+            return
+        # First: what a framework's pending work still refers to, it would have to copy.
+        self._stacks, self._last = [], None
+        for key in [key for key, (known, _) in self._held.items() if known() is None]:
+            self._free.append(self._held.pop(key)[1])
+        self._fit(adapters)
+        for one in new:
+            self._put(one)
+        self._settle(self._pairs)
 
     def _fit(self, adapters: Mapping[int, AdapterWeights]) -> None:
         """Have slots for these, wide enough and as many as are used, if that changes anything."""
@@ -161,7 +169,7 @@ class RowAdapters:
         used = len({*self._held, *adapters})
         if rank == self._rank and (used <= self._slots or self._slots >= room):
             return
-        kept = [one for one, _ in self._held.values() if one.width <= rank]
+        kept = [one for known, _ in self._held.values() if (one := known()) and one.width <= rank]
         self._pairs, self._rank, self._slots, self._held = (
             {},
             0,
@@ -187,7 +195,7 @@ class RowAdapters:
                 padded = np.zeros((self._rank, own.shape[1]), np.float32)
                 padded[: len(own)] = own
                 half[slot] = self._array(padded)
-        self._held[id(one)] = one, slot
+        self._held[id(one)] = ref(one), slot
 
 
 def _widest(adapters: Iterable[AdapterWeights]) -> int:

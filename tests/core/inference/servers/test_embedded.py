@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.api.server import Generated, GenerateRequest
@@ -50,10 +51,9 @@ def adapter(directory: Path) -> Path:
     return directory
 
 
-async def ask(server: EmbeddedServer, text: str) -> str:
-    request = GenerateRequest(
-        messages=[{"role": "user", "content": text}], max_tokens=8, temperature=1.0, seed=0
-    )
+async def ask(server: EmbeddedServer, text: str, version: int | None = None) -> str:
+    asked = [{"role": "user", "content": text}]
+    request = GenerateRequest(messages=asked, max_tokens=8, temperature=1.0, seed=0, version=version)
     whole = [piece async for piece in server.generate(request) if isinstance(piece, Generated)]
     return whole[0].text
 
@@ -220,6 +220,39 @@ async def test_one_that_cannot_be_loaded_anew_stays_as_it_was(server: EmbeddedSe
     assert await ask(server, "Hello?") == "v1 says: Hello?"
     await server.reload(1, good)
     assert await server.served() == 1
+
+
+async def test_what_the_child_turns_out_not_to_have_is_loaded_again(
+    server: EmbeddedServer, fake: Fake, tmp_path: Path
+) -> None:
+    """It reads what it has dropped from memory by itself; if it cannot, it must get it anew."""
+    directory = adapter(tmp_path / "1")
+    await server.load(1, directory)
+    (fake.path / "forget").touch()
+    with pytest.raises(AdapterError, match="not loaded"):
+        await ask(server, "Hello?", 1)
+    await server.load(1, directory)
+    assert await ask(server, "Hello?", 1) == "v1 says: Hello?"
+
+
+async def test_after_making_room_nobody_waits_for_versions_that_nobody_asks_for(
+    server: EmbeddedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in (1, 2, 3):
+        await server.load(version, adapter(tmp_path / str(version)))
+    await server.activate(2)
+    assert await server.make_room()
+    call, read = server._sampler.call, list[int]()
+
+    async def called(op: str, **fields: Any) -> Any:
+        if op == "load" and not fields["later"]:
+            read.append(fields["version"])
+        return await call(op, **fields)
+
+    monkeypatch.setattr(server._sampler, "call", called)
+    await server.come_back()
+    assert read == [2]
+    assert await ask(server, "Hello?", 3) == "v3 says: Hello?"
 
 
 async def test_who_waits_for_one_that_is_stopped_is_told(server: EmbeddedServer) -> None:
