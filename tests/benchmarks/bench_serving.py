@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serving: swaps under load, throughput beside mlx_lm.server and what libraries write with, waiting times.
+"""Serving: swaps under load, throughput beside mlx_lm.server and what libraries write with, waiting times,
+many adapters at once.
 
 All on one model of 4 million random weights and on processors; with `--cuda` on one of half a billion
 and on a GPU, torch alone. Contenders take turns, medians; on a machine that others use, the ratios of
@@ -23,6 +24,7 @@ from goodbot.api.backend import BackendSpec
 from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 
+from tests.benchmarks import serving_adapters
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
 from tests.benchmarks.shapes import CUDA
 from tests.benchmarks.table import row
@@ -42,8 +44,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--swaps", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
-    parser.add_argument("--part", choices=("swaps", "throughput", "waiting"))
-    parser.add_argument("--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both")
+    parser.add_argument("--part", choices=("swaps", "throughput", "waiting", "adapters"))
+    parser.add_argument("--backend", choices=("torch", "mlx"), help="of all but throughput; else both")
     parser.add_argument("--cuda", action="store_true", help="a model of 0.5B on a GPU; torch alone")
     options = parser.parse_args(arguments)
     if options.cuda:
@@ -87,6 +89,12 @@ async def _print(options: argparse.Namespace) -> None:
             )
             for spec in specs:
                 row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
+        if options.part in (None, "adapters"):
+            print(f"\n## Many adapters: {serving_adapters.CHATS} chats\n")
+            row(*serving_adapters.HEAD, head=True)
+            for spec in specs:
+                for line in serving_adapters.table(spec.name, model, options.repeats, options.rounds):
+                    row(*line)
 
 
 # -- swaps

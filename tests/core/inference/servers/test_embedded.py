@@ -228,7 +228,7 @@ async def test_what_the_child_turns_out_not_to_have_is_loaded_again(
     """It reads what it has dropped from memory by itself; if it cannot, it must get it anew."""
     directory = adapter(tmp_path / "1")
     await server.load(1, directory)
-    (fake.path / "forget").touch()
+    fake.forget()
     with pytest.raises(AdapterError, match="not loaded"):
         await ask(server, "Hello?", 1)
     await server.load(1, directory)
