@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import itertools
 import sys
 import tempfile
@@ -92,6 +93,7 @@ async def _print(options: argparse.Namespace) -> None:
         if options.part in (None, "adapters"):
             print(f"\n## Many adapters: {serving_adapters.CHATS} chats\n")
             row(*serving_adapters.HEAD, head=True)
+            gc.freeze()  # as the process that answers does: else a collection goes through all that is here
             for spec in specs:
                 for line in serving_adapters.table(spec.name, model, options.repeats, options.rounds):
                     row(*line)

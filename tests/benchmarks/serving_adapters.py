@@ -7,7 +7,6 @@ in which the first is asked most, the second half as often, and so on (Zipf's la
 
 from __future__ import annotations
 
-import gc
 import importlib
 import itertools
 import time
@@ -118,8 +117,6 @@ def table(name: str, model: Path, repeats: int, rounds: int) -> Iterator[list[st
     """A row a count; they take turns, each behind a round with one adapter."""
     sampler = sampler_of(name, model)
     load(sampler, max(COUNTS))
-    gc.collect()
-    gc.freeze()  # as the process that answers does
     seen, alone = ({count: Round() for count in COUNTS} for _ in range(2))
     for repeat in range(repeats + 1):
         for count in COUNTS:
@@ -128,7 +125,6 @@ def table(name: str, model: Path, repeats: int, rounds: int) -> Iterator[list[st
                     measure(sampler, many, rounds * CHATS, of, repeat)
                 else:
                     measure(sampler, many, CHATS, Round(), repeat)  # to warm up
-    gc.unfreeze()
     for count in COUNTS:
         many, one = seen[count], alone[count]
         share = median(here / there for here, there in zip(many.tokens, one.tokens, strict=True))

@@ -31,9 +31,10 @@ FEW = 4
 """Adapters up to which it costs less to multiply each row with all of them than to give each its own."""
 BYTES = 1 << 30
 """Of all slots, at most: 31 of rank 8 for a model of 1.7 billion weights in fp32, 24 for one of 8 billion in
-bf16. That is a quarter of what the caches of their answers may take. There are never more than are used."""
-_LEAST = 4
-"""Slots in any case: the old version, the new one, one on trial and one that is only asked."""
+bf16. That is a quarter of what the caches of their answers may take. It is taken as it is needed."""
+_LEAST, _MOST = 4, 256
+"""Slots. In any case: the old version, the new one, one on trial and one that is only asked. At most: twice as
+many as answers are written at the same time; to fill one from memory takes no longer than a step."""
 _KEPT = 3
 """Stacks: that of the versions that write, of those whose prompts are read, and of one that is only asked how
 it would begin."""
@@ -99,7 +100,8 @@ class RowAdapters:
         self._stacks, self._last = [], None
         self._free.append(found[1])
         if not self._held:
-            self._pairs, self._rank, self._slots, self._free = {}, 0, 0, []
+            self._pairs, self._free = {}, []
+            self._rank = self._slots = 0
 
     def _pass(self, adapters: Sequence[AdapterWeights | None]) -> Pass:
         distinct = {id(one): one for one in adapters if one is not None}
@@ -139,7 +141,7 @@ class RowAdapters:
     def _room(self, rank: int, adapters: Collection[AdapterWeights]) -> int:
         """Slots that there may be for adapters of this rank on the projections of these."""
         [some, *_] = adapters
-        return max(_LEAST, BYTES // (rank * some.numbers_a_rank * self._bytes))
+        return min(_MOST, max(_LEAST, BYTES // (rank * some.numbers_a_rank * self._bytes)))
 
     def _use(self, adapters: Mapping[int, AdapterWeights]) -> None:
         """Give each of these a slot."""
@@ -170,12 +172,8 @@ class RowAdapters:
         if rank == self._rank and (used <= self._slots or self._slots >= room):
             return
         kept = [one for known, _ in self._held.values() if (one := known()) and one.width <= rank]
-        self._pairs, self._rank, self._slots, self._held = (
-            {},
-            0,
-            0,
-            OrderedDict(),
-        )  # before there are new ones
+        self._pairs, self._held = {}, OrderedDict()  # given up before there are new ones
+        self._rank = self._slots = 0
         slots = min(room, 1 << (used - 1).bit_length())
         [some, *_] = adapters.values()
         self._pairs = {
