@@ -33,8 +33,8 @@ BYTES = 1 << 30
 """Of all slots, at most: 31 of rank 8 for a model of 1.7 billion weights in fp32, 24 for one of 8 billion in
 bf16. That is a quarter of what the caches of their answers may take. It is taken as it is needed."""
 _LEAST, _MOST = 4, 256
-"""Slots. In any case: the old version, the new one, one on trial and one that is only asked. At most: twice as
-many as answers are written at the same time; to fill one from memory takes no longer than a step."""
+"""Slots. In any case: the old version, the new one, one on trial and one that is only asked. At most: twice
+as many as answers are written at the same time; the others' weights are in memory."""
 _KEPT = 3
 """Stacks: that of the versions that write, of those whose prompts are read, and of one that is only asked how
 it would begin."""
