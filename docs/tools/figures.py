@@ -146,6 +146,17 @@ FLOWS: dict[str, tuple[str, tuple[Step, ...], str]] = {
         ),
         "not taken: the same again, until it is",
     ),
+    "scale": (
+        "What more bots need, today",
+        (
+            ("10 bots", "One computer with 2 cores and 16 GB is less than half full."),
+            "× 100",
+            ("1,000 bots", "Their memory fills up first: 38 such computers, or one model server for all."),
+            "× 100",
+            ("100,000 bots", "Memory, then processors: many large computers. Nobody has tried."),
+        ),
+        "",
+    ),
     "contributing": (
         "The way of a rating through the folders",
         (

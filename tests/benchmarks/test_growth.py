@@ -20,16 +20,7 @@ require("simpy")
 import simpy  # noqa: E402
 
 from tests.benchmarks import growth  # noqa: E402
-from tests.benchmarks.growth_load import (  # noqa: E402
-    BOXES,
-    FULL,
-    Growth,
-    Model,
-    divided,
-    fitting,
-    large,
-    small,
-)
+from tests.benchmarks.growth_load import BOXES, FULL, Growth, Model, divided, fitting, large, small  # noqa: E402
 from tests.benchmarks.growth_parts import Costs, Pace, Sampler, in_line, poisson  # noqa: E402
 from tests.benchmarks.growth_points import one_program, overload, swaps  # noqa: E402
 

@@ -27,6 +27,7 @@ RUN = {
     "docs/move.md": ("tests/examples/test_guides.py", "goodbot "),
     "docs/operations.md": ("tests/examples/test_operations.py", "goodbot |curl "),
     "docs/privacy.md": ("tests/examples/test_guides.py", "goodbot "),
+    "docs/scale.md": ("tests/benchmarks/test_growth.py", "python -m tests.benchmarks.growth"),
     "docs/wsl.md": ("tests/examples/test_guides.py", "goodbot "),
 }
 """Whose test reads a page and runs what begins so."""
@@ -59,6 +60,7 @@ NOT_RUN = {
     "goodbot adapters export base ": "llama.cpp's packages, and a large model",
     "goodbot adapters pin": f"{RUNNING}: tests/cli/test_adapters.py types it",
     "goodbot adapters rollback ": f"{RUNNING}: tests/cli/test_adapters.py goes back",
+    "goodbot --home ": "a dialogue, and a service: tests/cli/test_init.py answers, and in another home",
     "goodbot connect ": "a platform's token, or another program: tests/cli/test_connect.py answers",
     "goodbot disconnect ": "who was connected: tests/connectors/api/test_setup.py removes it",
     "goodbot decrypt": "the extra, and a key: tests/cli/test_encryption.py types it",

@@ -19,6 +19,7 @@ from goodbot.conversation.notifications.owners import news_key
 from goodbot.store import ledger, news
 
 from tests.core.builders import Bot, Fake, check, open_bot, rows, until
+from tests.reliability.kills import KILLS, each
 from tests.reliability.mortal import RATINGS, STEPS
 from tests.reliability.test_killed_while_training import orphans
 from tests.support import patience
@@ -62,7 +63,7 @@ async def came_to(bot: Bot, run: int, rated: dict[str, float]) -> None:
     assert [*(bot.app.config.home / "staging").iterdir()] == []
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", each([*STEPS], KILLS))
 async def test_killed_at_any_step_of_a_round_it_comes_to_one_verdict_of_the_same_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
