@@ -167,8 +167,11 @@ class FakeOpenAI:
     def id_of(token: Token) -> int:
         return _IDS[token.text]
 
-    async def ready(self) -> None:
-        """Returns when answers may begin."""
+    async def ready(self, body: Mapping[str, Any]) -> None:
+        """Returns when this answer may begin."""
+
+    async def over(self, body: Mapping[str, Any]) -> None:
+        """It has ended, however it did."""
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
@@ -193,7 +196,7 @@ class FakeOpenAI:
         policy = self.policy(body)
         if isinstance(policy, web.Response):
             return policy
-        await self.ready()
+        await self.ready(body)
         self.answering += 1
         try:
             if body.get("stream"):
@@ -204,6 +207,7 @@ class FakeOpenAI:
             raise
         finally:
             self.answering -= 1
+            await self.over(body)
 
     async def _streamed(
         self, request: web.Request, body: Mapping[str, Any], policy: Policy

@@ -27,18 +27,27 @@ class FakeSglang(FakeOpenAI):
         super().__init__(**options)
         self.enable_lora = True
         self.max_lora_rank = 16
+        self.max_loaded_loras: int | None = None
+        """Adapters that it keeps; unset: all."""
+        self.puts_out = True
+        """As since 0.5: the one that nobody used for the longest time makes room. Before, none is taken."""
         self.original_logprob = False
         """SGLANG_RETURN_ORIGINAL_LOGPROB: log-probs at temperature 1, whatever the request's is."""
         self.sglext = True
         """Whether it is new enough to tell token ids in a stream."""
         self.mounts: dict[str, str] = {}
         self.loaded: dict[str, tuple[str, Policy]] = {}
+        """The last used one stands at the end."""
+        self.read_again: list[str] = []
+        """Adapters that were asked for when others had put them out."""
+        self._known: dict[str, str] = {}
+        """The paths of all that were ever loaded: who asks for one has it read again."""
         self._caches: dict[str, Policy] = {}
 
     async def restart(self) -> None:
         """Its owner starts it anew: it has forgotten every adapter."""
         await self.down()
-        self.loaded, self._caches = {}, {}
+        self.loaded, self._caches, self._known = {}, {}, {}
         await self.up()
 
     def routes(self) -> list[web.RouteDef]:
@@ -65,16 +74,35 @@ class FakeSglang(FakeOpenAI):
         name = adapter or body.get("lora_path")
         if not name:
             return super().policy({**body, "model": model})
-        if name not in self.loaded:
-            names = ", ".join(self.loaded)
-            return self.refused(
-                400,
-                f"The following requested LoRA adapters are not loaded: {name}\nLoaded adapters: {names}.",
-            )
+        if why := self._found(name):
+            return self.refused(400, why)
         if self.faults.ignores_adapters:
             return Policy(self._base)
         found = self.loaded[name][1]
         return self._caches.setdefault(name, found) if self.faults.stale_cache else found
+
+    def _found(self, name: str) -> str:
+        """Why no adapter of that name answers; empty once one does."""
+        if name in self.loaded:
+            self.loaded[name] = self.loaded.pop(name)
+            return ""
+        names = ", ".join(self.loaded)
+        if not self.puts_out:
+            return f"The following requested LoRA adapters are not loaded: {name}\nLoaded adapters: {names}."
+        if name not in self._known:
+            return f"Got LoRA adapter that has never been loaded: {name}\nAll loaded adapters: {names}."
+        try:
+            policy = self.adapted(seen(self._known[name], self.mounts))
+        except OSError as error:
+            return f"Failed to implicitly load LoRA adapter {name}: {error}"
+        self.read_again.append(name)
+        self._put(name, self._known[name], policy)
+        return ""
+
+    def _put(self, name: str, path: str, policy: Policy) -> None:
+        self.loaded[name], self._known[name] = (path, policy), path
+        while self.max_loaded_loras is not None and len(self.loaded) > self.max_loaded_loras:
+            del self.loaded[next(iter(self.loaded))]
 
     def refused(self, status: int, message: str) -> web.Response:
         told = {"object": "error", "message": message, "type": "BadRequest", "code": status}
@@ -102,6 +130,7 @@ class FakeSglang(FakeOpenAI):
                 "version": "0.5.23",
                 "enable_lora": self.enable_lora,
                 "max_lora_rank": self.max_lora_rank,
+                "max_loaded_loras": self.max_loaded_loras,
             }
         )
 
@@ -112,6 +141,12 @@ class FakeSglang(FakeOpenAI):
             return self._done("LoRA is not enabled. Please set `--enable-lora` to enable LoRA.")
         if name in self.loaded:
             return self._done(f"LoRA adapter {name} is already loaded.")
+        most = self.max_loaded_loras
+        if most is not None and len(self.loaded) >= most and not self.puts_out:
+            return self._done(
+                f"Cannot load LoRA adapter {name} at path {path}. Maximum number of loaded LoRA adapters is "
+                f"{most}. Please unload some LoRA adapters before loading new ones."
+            )
         here = seen(path, self.mounts)
         if not Path(here).is_dir():
             return self._done(
@@ -130,7 +165,7 @@ class FakeSglang(FakeOpenAI):
                 "memory pool configuration."
             )
         if not self.faults.loads_nothing:
-            self.loaded[name] = path, policy
+            self._put(name, path, policy)
         return self._done()
 
     async def _unload(self, request: web.Request) -> web.Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ class FakeVllm(FakeOpenAI):
         self.runtime_updating = True
         """VLLM_ALLOW_RUNTIME_LORA_UPDATING; read when it comes up."""
         self.max_lora_rank = 16
+        self.max_loras = 2
+        """Adapters that write in one step; answers by others wait. Unset, vLLM has 1."""
+        self.max_cpu_loras: int | None = None
+        """Adapters that it keeps in memory, the last used ones; unset, as many as `max_loras`."""
         self.processed_logprobs = True
         """`--logprobs-mode processed_logprobs`."""
         self.refuses_logprobs = False
@@ -43,6 +48,14 @@ class FakeVllm(FakeOpenAI):
         """Directories as it sees them → where they are; empty: all as they are."""
         self.loaded: dict[str, tuple[str, Policy]] = {}
         """The path and the weights of each adapter, by name."""
+        self.read_again: list[str] = []
+        """Adapters that were asked for when others had pushed them out of memory."""
+        self._kept: list[str] = []
+        """Those in memory, the last used one at the end."""
+        self._writing: Counter[str] = Counter()
+        self._turn = asyncio.Condition()
+        self._used = False
+        """Whether an adapter has answered: before that it tells nothing of them."""
         self._caches: dict[tuple[str, str], Policy] = {}
         self._awake = asyncio.Event()
         self._awake.set()
@@ -50,7 +63,7 @@ class FakeVllm(FakeOpenAI):
     async def restart(self) -> None:
         """Its owner starts it anew: it has forgotten every adapter."""
         await self.down()
-        self.loaded, self._caches = {}, {}
+        self.loaded, self._caches, self._kept, self._used = {}, {}, [], False
         self._awake.set()
         await self.up()
 
@@ -60,6 +73,7 @@ class FakeVllm(FakeOpenAI):
 
     def routes(self) -> list[web.RouteDef]:
         routes = [*super().routes(), web.get("/health", self._ok), web.get("/version", self._ok)]
+        routes.append(web.get("/metrics", self._metrics))
         if self.runtime_updating:
             routes += [
                 web.post("/v1/load_lora_adapter", self._load),
@@ -90,7 +104,14 @@ class FakeVllm(FakeOpenAI):
             return super().policy(body)
         if self.faults.ignores_adapters:
             return Policy(self._base)
-        found = self.loaded[name][1]
+        path, found = self.loaded[name]
+        if name not in self._kept:
+            self.read_again.append(name)
+            try:
+                found = self.adapted(seen(path, self.mounts))
+            except OSError:
+                return self.refused(500, f"Loading lora {name} failed: No adapter found for {path}")
+        self._keep(name)
         if self.faults.stale_cache:
             salt = str(body.get("cache_salt", "")) if self.salts else ""
             found = self._caches.setdefault((name, salt), found)
@@ -116,8 +137,30 @@ class FakeVllm(FakeOpenAI):
     def gone(self, body: Mapping[str, Any]) -> bool:
         return body["model"] != self.name and body["model"] not in self.loaded
 
-    async def ready(self) -> None:
+    async def ready(self, body: Mapping[str, Any]) -> None:
         await self._awake.wait()
+        if (name := body["model"]) in self.loaded:
+            self._used = True
+            async with self._turn:
+                await self._turn.wait_for(lambda: name in self._writing or len(self._writing) < self.max_loras)
+                self._writing[name] += 1
+
+    async def over(self, body: Mapping[str, Any]) -> None:
+        if (name := body["model"]) in self._writing:
+            async with self._turn:
+                self._writing -= Counter([name])  # which leaves no zero
+                self._turn.notify_all()
+
+    def _keep(self, name: str) -> None:
+        """It is used now; what was not for the longest time goes out of memory, and stays in the list."""
+        self._kept = [*(one for one in self._kept if one != name), name][-(self.max_cpu_loras or self.max_loras) :]
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        text = "# TYPE vllm:lora_requests_info gauge\n"
+        if self._used:
+            labels = 'running_lora_adapters="",waiting_lora_adapters=""'
+            text += f'vllm:lora_requests_info{{max_lora="{self.max_loras}",{labels}}} 1.7e+09\n'
+        return web.Response(text=text)
 
     async def _ok(self, _: web.Request) -> web.Response:
         return web.json_response({"version": "0.33.0"}, status=503 if self.faults.fails else 200)
@@ -148,6 +191,7 @@ class FakeVllm(FakeOpenAI):
             return self.refused(500, "Error while deserializing header: incomplete metadata")
         if not self.faults.loads_nothing:
             self.loaded[name] = path, policy
+            self._keep(name)
         return web.Response(text=f"Success: LoRA adapter '{name}' added successfully.")
 
     async def _unload(self, request: web.Request) -> web.Response:
@@ -155,6 +199,7 @@ class FakeVllm(FakeOpenAI):
         if name not in self.loaded:
             return self.refused(404, f"The lora adapter '{name}' cannot be found.")
         del self.loaded[name]
+        self._kept = [one for one in self._kept if one != name]
         return web.Response(text=f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def _sleep(self, _: web.Request) -> web.Response:

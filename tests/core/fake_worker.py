@@ -9,6 +9,7 @@ A trained adapter's `adapter_config.json` lists the turns and rewards that it wa
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import struct
@@ -75,6 +76,8 @@ def train() -> int:
         time.sleep(3600)
     elif mode == "steps":
         steps(job, modes)
+    elif mode == "asks" and not asks(job):
+        return 0
     elif mode.startswith("guilty"):
         trained = [item["id"] for item in job["items"] if item["split"] == "train"]
         emit(event="quarantine", turns=[{"id": trained[0], "reason": "its gradient explodes"}])
@@ -174,6 +177,26 @@ def predict() -> int:
     bins = [{"answers": len(rated), "expected": 0.95, "good": good}]
     emit(event="done", predicted={**figures, "auc": 0.8, "low": low, "high": 0.9, "bins": bins, "said": said})
     return 0
+
+
+def asks(job: dict[str, Any]) -> bool:
+    """As a trainer whose steps a server takes: one fresh model there, and the log-probs of one answer."""
+    from goodbot.api.sampler import TokenizedTurn
+    from goodbot.base.errors import TrainingError
+    from goodbot_training.backends.tinker.client import TinkerClient
+    from goodbot_training.process.asking import Asking
+
+    client = TinkerClient(Asking(lambda event: emit(**event), sys.stdin.buffer), job["remote"])
+    try:
+        client.begin(rank=2, seed=0)
+        [row] = client.logprobs([TokenizedTurn(prompt=(1, 2), response=(3,))])
+        if not all(map(math.isfinite, row)):
+            raise TrainingError(f"The loss on {client.host} is not a finite number.", kind="nan")
+    except TrainingError as error:
+        emit(event="failed", kind=error.kind, reason=str(error))
+        return False
+    client.end()
+    return True
 
 
 def steps(job: dict[str, Any], modes: dict[str, Any]) -> None:

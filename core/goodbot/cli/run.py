@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from goodbot import config
 from goodbot.api.sentences import version, words
-from goodbot.api.texts import ENGLISH, commas, explained
+from goodbot.api.texts import ENGLISH, commas, explained, reworded
 from goodbot.api.texts.terminal import here, phrase, sentences, speaking
 from goodbot.base import cage, log
 from goodbot.base.clock import SystemClock
@@ -293,5 +293,5 @@ def _greeting(app: App, active: int, waits: str) -> list[str]:
         else phrase("run_not_running", name=name, why=error)
         for name, error in app.connectors.problems.items()
     ]
-    trouble = app.server.trouble()
+    trouble = reworded(app.server.trouble(), language)
     return [greeting, *wrong, *([trouble] if trouble else [])]

@@ -11,8 +11,8 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
-from goodbot.api.sentences import brief, clause, clause_of, version, words
-from goodbot.api.texts import beside, percent, say
+from goodbot.api.sentences import brief, clause, version, words
+from goodbot.api.texts import beside, percent, retold, reworded, say
 from goodbot.base.busy import TurnedAway
 from goodbot.base.clock import ago
 from goodbot.commands.base import DETAILS, Call, Result
@@ -69,7 +69,7 @@ async def _now(s: Services, compared: report.Report, language: str, *, details: 
         tainted_by=tainted_by,
         server=s.presence.state,
         starting=s.presence.starting(language),
-        server_trouble=s.server.trouble(),
+        server_trouble=reworded(s.server.trouble(), language),
         proof=s.registry.health.found,
         put_right=_recent(s.registry.health.righted, s.clock.now(), language),
         canary=_tried(await s.canary.standing(), s.registry.share, rows, language, off=off),

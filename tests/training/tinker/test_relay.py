@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 from goodbot.base.errors import ConfigError
 from goodbot.config import Config, TrainingConfig
-from goodbot.config.remote import RemoteConfig
-from goodbot.config.secrets import Secret
+from goodbot.config.remote import KEY, RemoteConfig
+from goodbot.config.secrets import Secret, SecretStore
 from goodbot.learning import worker_process
 from goodbot.learning.training.remote import Remote, allowed
 from goodbot_fakes.tinker import FakeTinker
@@ -23,6 +23,7 @@ from goodbot_training.backends.asking import UnansweredError
 from goodbot_training.backends.tinker import register_backend
 from goodbot_training.process.asking import Asking
 
+from tests import rings
 from tests.support import require
 from tests.training.tinker.served import serving
 
@@ -64,6 +65,22 @@ def test_a_machine_that_is_named_may_be_asked(tmp_path: Path, monkeypatch: pytes
     assert found.told("Qwen/Qwen3-8B") == {"host": "tinker.example", "model": "Qwen/Qwen3-8B", "loss": "sum"}
     assert allowed(config(tmp_path, url="http://127.0.0.1:9"), SPEC) is not None
     assert allowed(config(tmp_path), dataclasses.replace(SPEC, remote=False)) is None
+
+
+def test_its_key_comes_out_of_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("keyring")
+    monkeypatch.delenv(KEY, raising=False)
+    with rings.used():
+        asked = config(tmp_path, url="http://127.0.0.1:9")
+        for where, keyring in (("keyring", True), ("file", False)):
+            SecretStore(tmp_path).set(KEY, f"tml-{where}", keyring=keyring)
+            found = allowed(asked, SPEC)
+            assert found is not None
+            assert found.key.reveal() == "tml-keyring", "it goes before the file"
+        SecretStore(tmp_path).delete_from_keyring(KEY)
+        found = allowed(asked, SPEC)
+        assert found is not None
+        assert found.key.reveal() == "tml-file"
 
 
 async def lines(far: Remote, **asked: Any) -> list[dict[str, Any]]:
@@ -129,8 +146,14 @@ async def test_a_file_comes_in_parts_and_nobody_there_is_a_sentence(unused_tcp_p
         return web.Response(body=b"ab" * (1 << 20))
 
     async with serving(answer) as url:
-        told = await lines(Remote(config=RemoteConfig(), url=url), file=True)
+        far = Remote(config=RemoteConfig(), url=url)
+        told = await lines(far, file=True)
     assert len(told) > 2
+    assert far.traffic == {"bytes_sent": 0, "bytes_received": 2 << 20}
+    async with serving(answer) as url:
+        far = Remote(config=RemoteConfig(), url=url)
+        await lines(far, method="POST", body={"a": "é"})
+    assert far.traffic["bytes_sent"] == len(rb'{"a": "\u00e9"}')
     pipe, sent = io.BytesIO(), list[dict[str, Any]]()
     stdin = io.BytesIO(b"".join(json.dumps({**line, "id": 1}).encode() + b"\n" for line in told))
     reply = Asking(sent.append, stdin)("GET", "/api/v1/a", None, pipe)

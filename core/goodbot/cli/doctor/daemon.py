@@ -14,6 +14,7 @@ from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts import reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import GoodbotError, UsageError
+from goodbot.cli.doctor.model_server import takes_adapters
 from goodbot.config.lock import holder
 
 _ANSWER_SECONDS = 60.0
@@ -64,13 +65,15 @@ async def server(examined: Examined) -> Sequence[Check]:
     if status.get("server") != "up":
         return [fail("server", phrase("doc_server"), phrase("doc_server_fix"))]
     home = examined.config.home
+    trouble = str(status.get("server_trouble") or "") if takes_adapters(examined) else ""
+    checks = [warn("server", trouble)] if trouble else []
     try:
         answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)
     except GoodbotError as error:
         if error.exit_code == UsageError.exit_code:  # it knows no `probe`
-            return [_other_version("")]
-        return [fail("server", reworded(error, here()), phrase("doc_restart"))]
-    return _probed(answer["data"], str(answer["text"])) if answer else []
+            return [*checks, _other_version("")]
+        return [*checks, fail("server", reworded(error, here()), phrase("doc_restart"))]
+    return [*checks, *_probed(answer["data"], str(answer["text"]))] if answer else checks
 
 
 def _other_version(which: str) -> Check:

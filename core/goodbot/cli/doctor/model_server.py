@@ -15,7 +15,8 @@ from goodbot.api.events import Message
 from goodbot.api.registry import choose_backend
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest
 from goodbot.api.setup import Check, Examined, Probe, ok, warn
-from goodbot.api.texts.terminal import phrase
+from goodbot.api.texts import reworded
+from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.sampling import Filters
@@ -58,9 +59,17 @@ async def look(examined: Examined) -> list[Check]:
         text = phrase("doc_answers_but", place=driver.upstream.place, name=name, why=refused)
         return [warn("server", text)]
     if takes_adapters and driver.complaint:
-        return [warn("server", driver.complaint)]
+        return [warn("server", reworded(driver.complaint, here()))]
     key = "doc_answers_adapters" if takes_adapters else "doc_answers"
     return [ok("server", phrase(key, place=driver.upstream.place, name=name))]
+
+
+def takes_adapters(examined: Examined) -> bool:
+    """Whether the configured server is one for adapters."""
+    try:
+        return choice.choose(examined.config, examined.plugins.servers()).adapters is not AdapterFormat.NONE
+    except GoodbotError:
+        return False
 
 
 async def _refused(driver: RemoteServer) -> str:

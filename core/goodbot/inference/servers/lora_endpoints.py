@@ -17,6 +17,7 @@ from goodbot.api.server import GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought, options
+from goodbot.base.worded import Worded
 from goodbot.inference.servers import chat, listing, temperature
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
@@ -31,6 +32,10 @@ _UNSEEN = ("no adapter found", "no such file", "not a directory", "does not exis
 _IN_USE: set[tuple[str, str]] = set()
 """Address and name of what drivers of this process have loaded: a model switch tries another beside it."""
 _FORBIDDEN = ("permission denied", "not permitted")
+_FULL = ("maximum number of loaded lora", "evict lru lora", "max loaded loras", "lora slots")
+"""What servers say that have no room: SGLang up to 0.4, or with pinned ones only; engines like vLLM's."""
+_SLOTS = 2
+"""Adapters that answer at the same time while one version takes the place of another."""
 
 
 class LoraServer(RemoteServer):
@@ -39,6 +44,8 @@ class LoraServer(RemoteServer):
     load_path: ClassVar[str]
     unload_path: ClassVar[str]
     rank_option: ClassVar[str] = "--max-lora-rank"
+    slots_option: ClassVar[tuple[str, int]]
+    """The option that says how many adapters it holds, and how many we advise."""
 
     def __init__(self, parts: ServerParts, title: str) -> None:
         super().__init__(parts, title)
@@ -52,10 +59,14 @@ class LoraServer(RemoteServer):
     async def lacks(self) -> str:
         """Why it takes no adapters while it runs, to go on after "it"; empty if it does."""
 
+    async def slots(self) -> int | None:
+        """How many adapters it holds at a time, if it says so and has a limit."""
+        return None
+
     async def look(self) -> str:
         base = await super().look()
         why = await self.lacks()
-        self.complaint = f"{self.upstream.place} {why}: {_HOW}" if why else ""
+        self.complaint = f"{self.upstream.place} {why}: {_HOW}" if why else await self._few()
         # Each time: its owner may have started it anew with other options.
         self.follows_temperature, self.follows_filters = await self._are_followed(base)
         return base
@@ -150,6 +161,18 @@ class LoraServer(RemoteServer):
         except ServerError:
             return False, False
 
+    async def _few(self) -> str:
+        """What is wrong where it holds fewer adapters than a change of versions needs."""
+        slots = await self.slots()
+        if slots is None or slots >= _SLOTS:
+            return ""
+        few = (
+            "{place} holds too few adapters at a time ({slots}): old and new versions hinder each other. "
+            "Start it with {option} {count} or more"
+        )
+        option, count = self.slots_option
+        return Worded(few, place=self.upstream.place, slots=slots, option=option, count=count)
+
     def _refusal(self, reply: UpstreamResponse, directory: Path, path: str) -> GoodbotError:
         """Its answer to a load, as a sentence that says what to do."""
         place, words = self.upstream.place, reply.words.lower()
@@ -157,14 +180,21 @@ class LoraServer(RemoteServer):
             return self.upstream.refused(reply)
         if reply.status in (404, 405) and "adapter" not in words:
             return AdapterError(f"{place} takes no adapters while it runs: {_HOW}")
+        if _says(words, _FULL):
+            full = (
+                "{place} has no room for another adapter: start it with {option} {count} or more, "
+                "or unload some there"
+            )
+            option, count = self.slots_option
+            return AdapterError(Worded(full, place=place, option=option, count=count))
         if "not enabled" in words:
             return AdapterError(f"{place} was started without --enable-lora: {_HOW}")
-        if any(sign in words for sign in _FORBIDDEN):
+        if _says(words, _FORBIDDEN):
             return AdapterError(
                 f"{place} may not read {path}: run it as the user who runs goodbot, or give its user "
                 "the right to read there"
             )
-        if any(sign in words for sign in _UNSEEN):
+        if _says(words, _UNSEEN):
             return AdapterError(
                 f"{place} does not see {path}: if it runs in a container or on another machine, mount "
                 f"{directory.parent} there and set [adapters] path_on_server to where it is mounted"
@@ -177,6 +207,10 @@ class LoraServer(RemoteServer):
             )
         said = reply.words or f"status {reply.status}"
         return AdapterError(f"{place} refuses the adapter in {path}: {said}")
+
+
+def _says(words: str, signs: Collection[str]) -> bool:
+    return any(sign in words for sign in signs)
 
 
 def _rank(directory: Path) -> int:

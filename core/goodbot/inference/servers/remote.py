@@ -92,8 +92,9 @@ class RemoteServer(ServerDriver):
         return self.upstream.is_open and BASE in self.names and not self._heartbeat.down
 
     def trouble(self) -> str:
-        told = (self.complaint, self.upstream.manners.told())
-        return self._heartbeat.down or "; ".join(filter(None, told))
+        told = [one for one in (self.complaint, self.upstream.manners.told()) if one]
+        # One alone stays what it is: it may be one that can be said in other languages.
+        return self._heartbeat.down or (told[0] if len(told) == 1 else "; ".join(told))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()

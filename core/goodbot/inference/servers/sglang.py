@@ -14,12 +14,16 @@ from goodbot.api.server import BASE, GenerateRequest, ServerParts
 from goodbot.inference.servers.lora_endpoints import LoraServer
 from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 
+_UNKNOWN = ("not loaded", "never been loaded")
+"""What it says of a name that it does not know: before 0.5, and since."""
+
 
 class SglangServer(LoraServer):
     """One SGLang of the owner's."""
 
     load_path: ClassVar[str] = "/load_lora_adapter"
     unload_path: ClassVar[str] = "/unload_lora_adapter"
+    slots_option: ClassVar[tuple[str, int]] = ("--max-loaded-loras", 3)
 
     def __init__(self, _: object, parts: ServerParts) -> None:
         super().__init__(parts, "SGLang")
@@ -32,6 +36,12 @@ class SglangServer(LoraServer):
             return "takes no adapters"
         return ""
 
+    async def slots(self) -> int | None:
+        """`--max-loaded-loras`. A newer one puts adapters out beyond it, and reads them again for who asks."""
+        info = await self._info()
+        told = info.body.get("max_loaded_loras") if info.ok else None
+        return told if isinstance(told, int) and not isinstance(told, bool) else None
+
     async def _info(self) -> UpstreamResponse:
         """`/server_info`, which was called `/get_server_info` before 0.5."""
         reply = await self.upstream.ask("/server_info", seconds=30.0)
@@ -40,7 +50,7 @@ class SglangServer(LoraServer):
         return reply
 
     def forgotten(self, error: StatusError) -> bool:
-        return "not loaded" in error.reply.words
+        return any(sign in error.reply.words for sign in _UNKNOWN)
 
     def body(self, name: str, request: GenerateRequest) -> dict[str, Any]:
         base = self.names.get(BASE, name)

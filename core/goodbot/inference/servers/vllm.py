@@ -9,6 +9,7 @@ at temperature 1, and then only answers at that temperature keep them.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +23,8 @@ _MOST_TOP = 20
 """`--max-logprobs`, if nobody has set it."""
 _DRAIN_SECONDS = 120.0
 _WAKE_SECONDS = 120.0
+_INFO = "vllm:lora_requests_info{"
+_LIMIT = 'max_lora="'
 
 
 class VllmServer(LoraServer):
@@ -29,6 +32,7 @@ class VllmServer(LoraServer):
 
     load_path: ClassVar[str] = "/v1/load_lora_adapter"
     unload_path: ClassVar[str] = "/v1/unload_lora_adapter"
+    slots_option: ClassVar[tuple[str, int]] = ("--max-loras", 2)
 
     def __init__(self, settings: VllmSettings, parts: ServerParts) -> None:
         super().__init__(parts, "vLLM")
@@ -46,6 +50,16 @@ class VllmServer(LoraServer):
         if reply.status in (401, 403):
             raise self.upstream.refused(reply)
         return "takes no adapters while it runs" if reply.status in (404, 405) else ""
+
+    async def slots(self) -> int | None:
+        """`--max-loras`, as its metrics have it once an adapter has answered."""
+        with contextlib.suppress(ServerError):
+            reply = await self.upstream.ask("/metrics", seconds=30.0)
+            for line in reply.text.splitlines() if reply.ok else ():
+                told = line.partition(_LIMIT)[2].partition('"')[0]
+                if line.startswith(_INFO) and told.isascii() and told.isdecimal() and len(told) < 9:
+                    return int(told)
+        return None
 
     async def attach(self, name: str, directory: Path) -> None:
         await super().attach(name, directory)

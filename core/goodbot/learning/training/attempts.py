@@ -48,16 +48,18 @@ class Attempts:
             raise TrainingError(
                 f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
             )
-        job, elsewhere = await self._elsewhere(run, job)
+        job, far = await self._elsewhere(run, job)
+        elsewhere = {"answer": far.answer} if far else {}
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
             attempt = min(MOST - 1, now.memory + now.starts - 1)
             before = kernel_kills()
             try:
-                return await worker_process.train(
+                done = await worker_process.train(
                     self._backend, {**job, "attempt": attempt}, on_event, **elsewhere
                 )
+                return {**done, "metrics": {**done.get("metrics", {}), **far.traffic}} if far else done
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
@@ -78,15 +80,15 @@ class Attempts:
 
     async def _elsewhere(
         self, run: int, job: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The job with who computes it, and how its child asks there; that it goes there is in the audit."""
+    ) -> tuple[Mapping[str, Any], remote.Remote | None]:
+        """The job with who computes it, and who that is; that it goes there is in the audit."""
         found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
         if found is None:
-            return job, {}
+            return job, None
         detail = {"run": run, "host": found.host, "answers": len(job["items"])}
         now = self._core.clock.now()
         await self._store.write(lambda db: settings.record(db, "goodbot", "train elsewhere", detail, now))
-        return {**job, "remote": found.told(self._core.model.name)}, {"answer": found.answer}
+        return {**job, "remote": found.told(self._core.model.name)}, found
 
     async def _go_on_or_raise(self, run: int, error: TrainingError, out_of_memory: bool) -> None:
         if out_of_memory:

@@ -18,7 +18,7 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import Reason, because, in_words
+from goodbot.api.sentences import Reason, because, failing, in_words
 from goodbot.base import full_disk, trees
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.learning.adapters.deployment import NotServedError
@@ -65,7 +65,7 @@ class _New:
 
     def failed(self, error: Exception) -> RunOutcome:
         """The run's end, where it could not be made to answer."""
-        ending = (because("ended_not_live", why=str(error)),)
+        ending = (failing("ended_not_live", error),)
         return RunOutcome(run=self.run, state="failed", ending=ending)
 
 

@@ -9,7 +9,9 @@ sees. Paths, sizes and hosts are checked here, since a child may be anybody's by
 from __future__ import annotations
 
 import base64
+import json
 import string
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -51,6 +53,8 @@ class Remote:
     url: str
     """Checked."""
     key: Secret = field(default=Secret(""), repr=False)
+    traffic: Counter[str] = field(default_factory=Counter[str], compare=False)
+    """`bytes_sent` and `bytes_received`, of what was asked and answered, for the run's metrics."""
 
     @property
     def host(self) -> str:
@@ -82,16 +86,35 @@ class Remote:
         if method not in ("GET", "POST") or not isinstance(path, str) or not _is_path(path):
             raise _ForbiddenError("the trainer asks for something that is no part of the protocol")
         where, headers = self.url + path, self._headers()
-        async with _asked(method, where, headers, asked.get("body")) as response:
+        body = None if asked.get("body") is None else json.dumps(asked["body"]).encode()
+        self.traffic["bytes_sent"] += len(body or b"")
+        async with _asked(method, where, headers, body) as response:
             moved = response.headers.get("Location", "") if response.status // 100 == 3 else ""
             if not (file and moved):
-                async for line in _told(response, file=file):
+                async for line in self._told(response, file=file):
                     yield line
                 return
         place = self._elsewhere(urljoin(where, moved))
         async with _asked("GET", place, headers if _origin(place) == _origin(where) else {}) as response:
-            async for line in _told(response, file=True):
+            async for line in self._told(response, file=True):
                 yield line
+
+    async def _told(
+        self, response: aiohttp.ClientResponse, *, file: bool
+    ) -> AsyncGenerator[dict[str, Any]]:
+        """The lines for the child. Raises ServerError for an answer without an end."""
+        last = {"status": response.status, "retry_after": response.headers.get("Retry-After", "")}
+        whole, size, largest = bytearray(), 0, MAX_WEIGHTS if file else _LARGEST
+        async for part in response.content.iter_chunked(_PART):
+            size += len(part)
+            self.traffic["bytes_received"] += len(part)
+            if size > largest:
+                raise _ForbiddenError("the server does not come to an end with its answer")
+            if file and response.status == 200:
+                yield {"part": base64.b64encode(part).decode()}
+            else:
+                whole += part
+        yield {**last, "text": whole.decode("utf-8", "replace")}
 
     def _headers(self) -> dict[str, str]:
         if not (key := self.key.reveal()):
@@ -156,7 +179,7 @@ def _origin(url: str) -> tuple[str, str, int | None]:
 
 @asynccontextmanager
 async def _asked(
-    method: str, url: str, headers: Mapping[str, str], body: Any = None
+    method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """One request, to the address that its name leads to now; no proxy, no cookie, no way on."""
     import aiohttp
@@ -164,32 +187,18 @@ async def _asked(
     from goodbot.inference.servers.upstream import CONNECT_SECONDS, PinnedResolver
 
     ways = await address.pinned(url, section=SECTION)
-    given: dict[str, Any] = {} if body is None else {"json": body}
+    given: dict[str, Any] = {} if body is None else {"data": body}
+    kind = {} if body is None else {"Content-Type": "application/json"}
     async with (
         aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(resolver=PinnedResolver(ways), force_close=True),
             timeout=aiohttp.ClientTimeout(
                 total=_LONGEST_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=_SILENT_SECONDS
             ),
-            headers={"Accept-Encoding": "identity", "User-Agent": "goodbot", **headers},
+            headers={"Accept-Encoding": "identity", "User-Agent": "goodbot", **kind, **headers},
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
         ) as session,
         session.request(method, url, allow_redirects=False, **given) as response,
     ):
         yield response
-
-
-async def _told(response: aiohttp.ClientResponse, *, file: bool) -> AsyncGenerator[dict[str, Any]]:
-    """The lines for the child. Raises ServerError for an answer without an end."""
-    last = {"status": response.status, "retry_after": response.headers.get("Retry-After", "")}
-    whole, size, largest = bytearray(), 0, MAX_WEIGHTS if file else _LARGEST
-    async for part in response.content.iter_chunked(_PART):
-        size += len(part)
-        if size > largest:
-            raise _ForbiddenError("the server does not come to an end with its answer")
-        if file and response.status == 200:
-            yield {"part": base64.b64encode(part).decode()}
-        else:
-            whole += part
-    yield {**last, "text": whole.decode("utf-8", "replace")}

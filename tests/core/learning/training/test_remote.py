@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 from goodbot import BackendSpec, hookimpl
+from goodbot.api.setup import CheckState
 from goodbot.api.registry import automatic_backends, choose_backend
 from goodbot.base.errors import ConfigError
-from goodbot.config.remote import RemoteConfig
+from goodbot.cli.doctor import data
+from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.learning import worker_process
 from goodbot.store import settings
+from goodbot_fakes.tinker import FakeTinker
 
 from tests.core.builders import SPEC, check, open_bot
+from tests.core.cli.doctor.examining import examined, only
 from tests.core.commands.test_dry_run import ask
 
 FAR = dataclasses.replace(SPEC, name="far", remote=True)
@@ -94,3 +98,61 @@ async def test_it_does_not_start_before_somebody_has_allowed_it(tmp_path: Path) 
 def test_it_is_never_taken_by_itself() -> None:
     assert automatic_backends({"far": FAR, "fake": SPEC}) == [SPEC]
     assert choose_backend({"far": FAR, "fake": SPEC}, "far") == FAR
+
+
+class Uneven:
+    """An engine that computes nothing: what is asked of it has as many numbers as it needs."""
+
+    def create(self, rank: int, seed: int) -> Any:
+        return (rank, seed)
+
+    def logprobs(self, model: Any, data: list[dict[str, Any]]) -> list[list[float]]:
+        return [[-1.0] * len(one["loss_fn_inputs"]["target_tokens"]["data"]) for one in data]
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"nobody trains here: {name}")
+
+
+@pytest.mark.parametrize(
+    ("key", "faults", "said"),
+    [
+        ("wrong", {}, "127.0.0.1 refuses the key: put yours into GOODBOT_TRAINING_KEY."),
+        ("right", {"slots": 0}, "127.0.0.1 refuses with status 400: Maximum number of LoRA adapters reached."),
+        ("right", {"nan": True}, "The loss on 127.0.0.1 is not a finite number."),
+    ],
+)
+async def test_what_the_server_has_done_is_told_by_status_and_the_doctor(
+    key: str, faults: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From its answer by way of the child's own client to what people read; no rating is lost by it."""
+    monkeypatch.setenv(KEY, key)
+    async with FakeTinker(Uneven(), key="right") as server:
+        for name, value in faults.items():
+            setattr(server.faults, name, value)
+        remote = RemoteConfig(url=server.url, model=server.base)
+        async with open_bot(tmp_path, **elsewhere(remote)) as bot:
+            bot.fake.set(train="asks")
+            await bot.rated(8)
+            assert (await bot.train()).state == "failed"
+            assert f"last training: failed: {said}" in await bot.command("status")
+            status = await bot.status()
+            assert (status["ratings"], status["needed"]) == (8, 8), "they are all there again"
+            told = await only(data.learning(examined(tmp_path / "bot", daemon=status)))
+            assert (told.state, said in told.text) == (CheckState.WARN, True)
+            await check(bot)
+    told = await only(data.learning(examined(tmp_path / "bot")))
+    assert (told.state, said in told.text) == (CheckState.WARN, True), "nor does it need a daemon"
+
+
+async def test_what_was_sent_and_received_is_counted_in_the_version(tmp_path: Path) -> None:
+    async with FakeTinker(Uneven()) as server:
+        remote = RemoteConfig(url=server.url, model=server.base)
+        async with open_bot(tmp_path, **elsewhere(remote)) as bot:
+            bot.fake.set(train="asks")
+            await bot.rated(8)
+            assert (await bot.train()).state == "activated"
+            metrics = (await bot.app.registry.row(1)).metrics
+            told = await bot.command("adapters", "show 1 --details")
+    assert metrics["bytes_sent"] >= sum(len(json.dumps(body)) for _, body in server.asked)
+    assert metrics["bytes_received"] > 0
+    assert f"bytes_sent: {metrics['bytes_sent']:g}" in told
