@@ -52,6 +52,8 @@ class FakeVllm(FakeOpenAI):
         """Adapters that were asked for when others had pushed them out of memory."""
         self._kept: list[str] = []
         """Those in memory, the last used one at the end."""
+        self.together = 0
+        """The most adapters that have written in the same moment."""
         self._writing: Counter[str] = Counter()
         self._turn = asyncio.Condition()
         self._used = False
@@ -142,8 +144,11 @@ class FakeVllm(FakeOpenAI):
         if (name := body["model"]) in self.loaded:
             self._used = True
             async with self._turn:
-                await self._turn.wait_for(lambda: name in self._writing or len(self._writing) < self.max_loras)
+                await self._turn.wait_for(
+                    lambda: name in self._writing or len(self._writing) < self.max_loras
+                )
                 self._writing[name] += 1
+                self.together = max(self.together, len(self._writing))
 
     async def over(self, body: Mapping[str, Any]) -> None:
         if (name := body["model"]) in self._writing:
@@ -153,7 +158,9 @@ class FakeVllm(FakeOpenAI):
 
     def _keep(self, name: str) -> None:
         """It is used now; what was not for the longest time goes out of memory, and stays in the list."""
-        self._kept = [*(one for one in self._kept if one != name), name][-(self.max_cpu_loras or self.max_loras) :]
+        self._kept = [*(one for one in self._kept if one != name), name][
+            -(self.max_cpu_loras or self.max_loras) :
+        ]
 
     async def _metrics(self, _: web.Request) -> web.Response:
         text = "# TYPE vllm:lora_requests_info gauge\n"

@@ -3,8 +3,8 @@
 many adapters at once.
 
 All on one model of 4 million random weights and on processors; with `--cuda` on one of half a billion
-and on a GPU, torch alone. Contenders take turns, medians; on a machine that others use, the ratios of
-processor seconds say more than those of seconds.
+and on a GPU, torch alone; with `--minutes` what is worth most comes first. Contenders take turns, medians;
+on a machine that others use, the ratios of processor seconds say more than those of seconds.
 """
 
 from __future__ import annotations
@@ -13,26 +13,28 @@ import argparse
 import asyncio
 import gc
 import itertools
+import math
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 
 from goodbot.api.backend import BackendSpec
+from goodbot.api.server import BASE
 from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 
-from tests.benchmarks import serving_adapters
+from tests.benchmarks.budget import Budget
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
-from tests.benchmarks.shapes import CUDA
-from tests.benchmarks.table import row
+from tests.benchmarks.shapes import CPU, CUDA, toy
 from tests.core.inference.servers import tiny
 
 CHATS = (1, 8, 32)
 TOKENS = 64
+_PARTS = ("swaps", "throughput", "waiting", "exact")
 _SWAP_CHATS = 20
 _BLOCK = 25
 """Swaps; then the same chats without any for a third of that time: no machine is the same for an hour."""
@@ -41,62 +43,139 @@ _WORDS = ("salt", "why", "river", "a", "blue", "stone", "when", "north", "tell",
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Print the tables."""
+    options = asked(arguments)
+    asyncio.run(within(Budget(minutes=options.minutes, place=options.write), options))
+
+
+def asked(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_serving")
-    parser.add_argument("--swaps", type=int, default=1000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--swaps", type=int, help="by default 1000; 100 with --minutes")
+    parser.add_argument("--repeats", type=int, help="by default 3; 1 with --minutes")
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
-    parser.add_argument("--part", choices=("swaps", "throughput", "waiting", "adapters"))
-    parser.add_argument("--backend", choices=("torch", "mlx"), help="of all but throughput; else both")
+    parser.add_argument("--part", choices=_PARTS)
+    parser.add_argument("--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both")
     parser.add_argument("--cuda", action="store_true", help="a model of 0.5B on a GPU; torch alone")
+    parser.add_argument("--toy", action="store_true", help="a tiny model and short answers: does it run?")
+    parser.add_argument("--minutes", type=float, help="so long it may take: what is worth most comes first")
+    parser.add_argument("--write", type=Path, help="a directory for the rows, as they come")
     options = parser.parse_args(arguments)
+    short = options.minutes is not None
+    options.swaps = options.swaps or (100 if short else 1000)
+    options.repeats = options.repeats or (1 if short else 3)
+    options.tokens = 6 if options.toy else TOKENS
     if options.cuda:
         options.backend = "torch"
-    asyncio.run(_print(options))
+    return options
 
 
-async def _print(options: argparse.Namespace) -> None:
+async def within(budget: Budget, options: argparse.Namespace, most: float = math.inf) -> None:
+    """The parts that the options ask for, as far as the time goes; `most` seconds for each."""
     with tempfile.TemporaryDirectory() as place:
-        home = Path(place)
-        model = (
-            make(home / "model", CUDA["0.5B Qwen2"], words=32_000) if options.cuda else make(home / "model")
+        bench = Bench(Path(place), budget, options, most)
+        parts: dict[str, Callable[[], Awaitable[None]]] = {
+            "swaps": bench.swaps,
+            "throughput": bench.throughput,
+            "waiting": bench.waiting,
+            "exact": bench.exact,
+        }
+        order = ("throughput", "exact", "waiting", "swaps") if options.minutes is not None else _PARTS
+        for part in order:
+            if options.part in (None, part):
+                await parts[part]()
+
+
+class Bench:
+    """The tables of one model; each row comes under the clock, if there is one."""
+
+    def __init__(self, home: Path, budget: Budget, options: argparse.Namespace, most: float) -> None:
+        shape, words = (CUDA["0.5B Qwen2"], 32_000) if options.cuda else (CPU["4M Llama"], 2048)
+        if options.toy:
+            shape, words = toy(shape), 512
+        self._home, self._budget, self._options, self._most = home, budget, options, most
+        self._model = make(home / "model", shape, words=words)
+        self._specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
+
+    async def swaps(self) -> None:
+        """Swaps under chats."""
+        count = self._options.swaps
+        self._budget.head(
+            f"{count} swaps under {_SWAP_CHATS} chats",
+            *("backend", "swaps", "answers", "failed", "p50 s (without)", "p99 s (without)"),
+            *("added at p99, ms", "a swap, ms"),
         )
-        specs = [spec for spec in (torch(), mlx()) if options.backend in (None, spec.name)]
-        if options.part in (None, "swaps"):
-            print(f"\n## {options.swaps} swaps under {_SWAP_CHATS} chats\n")
-            row(
-                "backend",
-                "swaps",
-                "answers",
-                "failed",
-                "p50 s (without)",
-                "p99 s (without)",
-                "added at p99, ms",
-                "a swap, ms",
-                head=True,
-            )
-            for spec in specs:
-                row(*await swaps(spec, model, home / spec.name, options.swaps, _SWAP_CHATS))
-        if options.part in (None, "throughput"):
-            await _throughput(home, model, options)
-        if options.part in (None, "waiting"):
-            print("\n## Waiting: medians, ms\n")
-            row(
-                "backend",
-                "first piece",
-                "its framework's `generate` of one token",
-                "ratio",
-                "new adapter to its first piece",
-                head=True,
-            )
-            for spec in specs:
-                row(*await waiting(spec, model, home / f"new-{spec.name}", options.repeats))
-        if options.part in (None, "adapters"):
-            print(f"\n## Many adapters: {serving_adapters.CHATS} chats\n")
-            row(*serving_adapters.HEAD, head=True)
-            gc.freeze()  # as the process that answers does: else a collection goes through all that is here
-            for spec in specs:
-                for line in serving_adapters.table(spec.name, model, options.repeats, options.rounds):
-                    row(*line)
+        for spec in self._specs:
+            given = (spec, self._model, self._home / spec.name, count, _SWAP_CHATS, self._options.tokens)
+            await self._rows(spec.name, _one(swaps(*given)))
+
+    async def throughput(self) -> None:
+        """Tokens a second, beside what the libraries write with."""
+        tokens, chats = self._options.tokens, CHATS
+        self._budget.head(
+            f"Throughput: answers of {tokens} tokens",
+            *("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by"),
+        )
+        contenders = self._contenders()
+        if self._options.minutes is not None:
+            chats = (8, 1, 32)
+            del contenders["generate, one by one"]  # which takes all of them
+        try:
+            for contender in contenders.values():
+                await contender.start(self._home)
+            for number in chats:
+                rows = throughput(contenders, number, self._options.repeats, self._options.rounds, tokens)
+                await self._rows(str(number), rows)
+        finally:
+            for contender in contenders.values():
+                await contender.stop()
+
+    def _contenders(self) -> dict[str, Contender]:
+        model = self._model
+        every: dict[str, Contender] = {
+            "goodbot, torch": Embedded(torch(), model),
+            "goodbot, MLX": Embedded(mlx(), model),
+            "mlx_lm.server": MlxServer(model),
+            "generate, one by one": Generate(model),
+            "generate, one padded batch": Generate(model, together=True),
+            "transformers' continuous batching": Generate(model, batching=True),
+            "mlx-lm's generate, one by one": Generate(model, mlx=True),
+            "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
+        }
+        return {
+            name: one for name, one in every.items() if not (self._options.cuda and "mlx" in name.lower())
+        }
+
+    async def waiting(self) -> None:
+        """How long until something comes."""
+        self._budget.head(
+            "Waiting: medians, ms",
+            *("backend", "first piece", "its framework's `generate` of one token", "ratio"),
+            "new adapter to its first piece",
+        )
+        for spec in self._specs:
+            given = (spec, self._model, self._home / f"new-{spec.name}", self._options.repeats)
+            await self._rows(spec.name, _one(waiting(*given)))
+
+    async def exact(self) -> None:
+        """Whether it computes what it should."""
+        title = "How far log-probs of first tokens are from fp32 on this processor, nats at most"
+        self._budget.head(title, "backend", "the base", "with an adapter")
+        for spec in self._specs:
+            await self._rows(spec.name, _one(exact(spec, self._model, self._home / f"exact-{spec.name}")))
+
+    async def _rows(self, name: str, found: Awaitable[list[list[str]]]) -> None:
+        """Rows, or why there are none."""
+        left = min(self._most, self._budget.left)
+        try:
+            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+                for row in await found:
+                    self._budget.row(*row)
+        except TimeoutError:
+            self._budget.row(name, f"did not end in {max(0.0, left):.0f} s")
+
+
+async def _one(row: Awaitable[list[str]]) -> list[list[str]]:
+    return [await row]
 
 
 # -- swaps
@@ -116,7 +195,9 @@ class Tally:
         return quantiles(self.seconds, n=100)[98]
 
 
-async def swaps(spec: BackendSpec, model: Path, home: Path, count: int, chats: int) -> list[str]:
+async def swaps(
+    spec: BackendSpec, model: Path, home: Path, count: int, chats: int, tokens: int = TOKENS
+) -> list[str]:
     """A row: `count` swaps while `chats` chats go on without a pause, and the same chats between them."""
     directories = [tiny.adapter(home / str(seed), seed, 1.0, of=model) for seed in (1, 2)]
     embedded = Embedded(spec, model)
@@ -131,7 +212,7 @@ async def swaps(spec: BackendSpec, model: Path, home: Path, count: int, chats: i
                 return
             before = len(active) - 1
             try:
-                answer, _, seconds = await embedded.whole(turn, question(number, turn), TOKENS)
+                answer, _, seconds = await embedded.whole(turn, question(number, turn), tokens)
             except Exception:  # each kind is a failed request
                 tally.failed += 1
                 continue
@@ -184,32 +265,6 @@ async def swaps(spec: BackendSpec, model: Path, home: Path, count: int, chats: i
 
 
 # -- throughput
-
-
-async def _throughput(home: Path, model: Path, options: argparse.Namespace) -> None:
-    contenders = {
-        "goodbot, torch": Embedded(torch(), model),
-        "goodbot, MLX": Embedded(mlx(), model),
-        "mlx_lm.server": MlxServer(model),
-        "generate, one by one": Generate(model),
-        "generate, one padded batch": Generate(model, together=True),
-        "transformers' continuous batching": Generate(model, batching=True),
-        "mlx-lm's generate, one by one": Generate(model, mlx=True),
-        "mlx-lm's BatchGenerator": Generate(model, mlx=True, batching=True),
-    }
-    if options.cuda:
-        contenders = {n: one for n, one in contenders.items() if "mlx" not in n.lower()}
-    print(f"\n## Throughput: answers of {TOKENS} tokens\n")
-    row("chats", "contender", "tokens/s", "tokens/CPU-s", "torch is faster by", "MLX is faster by", head=True)
-    try:
-        for contender in contenders.values():
-            await contender.start(home)
-        for chats in CHATS:
-            for line in await throughput(contenders, chats, options.repeats, options.rounds):
-                row(*line)
-    finally:
-        for contender in contenders.values():
-            await contender.stop()
 
 
 async def throughput(
@@ -278,6 +333,38 @@ async def waiting(spec: BackendSpec, model: Path, home: Path, repeats: int) -> l
         await plain.stop()
     one, other, new = (1000 * median(times) for times in (first, theirs, fresh))
     return [spec.name, f"{one:.1f}", f"{other:.1f}", f"{one / other:.2f}", f"{new:.0f}"]
+
+
+# -- exact
+
+
+async def exact(spec: BackendSpec, model: Path, home: Path) -> list[str]:
+    """A row: the same questions to a sampler here and to one that sees no GPU, by the base and an adapter."""
+    directory = tiny.adapter(home / "adapter", 1, 1.0, of=model)
+    told = [await _told(Embedded(spec, model, alone), directory, home) for alone in (False, True)]
+    apart = [
+        max(
+            abs(one[text] - other[text])
+            for one, other in zip(*(row[version] for row in told), strict=True)
+            for text in one.keys() & other.keys()
+        )
+        for version in (BASE, 1)
+    ]
+    return [spec.name, *(f"{one:.1e}" for one in apart)]
+
+
+async def _told(embedded: Embedded, directory: Path, home: Path) -> dict[int, list[Mapping[str, float]]]:
+    """The likeliest first tokens of some answers, by version."""
+    await embedded.start(home)
+    try:
+        await embedded.server.load(1, directory)
+        asked = [[{"role": "user", "content": question(chat, 3)}] for chat in range(4)]
+        return {
+            version: [await embedded.server.first_tokens(one, version=version, top=20) for one in asked]
+            for version in (BASE, 1)
+        }
+    finally:
+        await embedded.stop()
 
 
 def question(chat: int, turn: int) -> str:

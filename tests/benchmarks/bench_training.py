@@ -2,7 +2,8 @@
 """Training: goodbot on both backends beside TRL's KTOTrainer, each in a process of its own.
 
 Interleaved and repeated, medians; one thread each on a CPU. `--cuda` takes the larger shapes and wants
-a GPU; `--toy` makes every model tiny, to see that all of it runs.
+a GPU; `--toy` makes every model tiny, to see that all of it runs. `--minutes` is for a GPU that is there
+for so long: each row once, in order of worth, and each is written when it comes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,9 @@ from typing import Any
 
 from goodbot.base import priority
 
+from tests.benchmarks.budget import Budget
 from tests.benchmarks.shapes import CPU, CUDA, Ratings, make_model, toy
+from tests.benchmarks.worth import FIRST, REST, Bench, Row
 
 _WORKER = """
 import sys
@@ -51,7 +54,10 @@ _COLUMNS = (
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Print the tables."""
-    options = _options(arguments)
+    options = asked(arguments)
+    if options.minutes is not None:
+        within(Budget(minutes=options.minutes, place=options.write), (*FIRST, *REST), options)
+        return
     ratings = Ratings(tokens=1000) if options.cuda else Ratings()
     if options.toy:
         ratings = Ratings(count=8, tokens=60)
@@ -77,7 +83,19 @@ def main(arguments: Sequence[str] = ()) -> None:
                     print(f"| {' | '.join(row)} |", flush=True)
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def within(budget: Budget, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    """Those of the rows that the options ask for, as far as the time goes."""
+    wanted = [
+        row
+        for row in rows
+        if options.only in (None, row.model) and row.task["contender"] in options.contenders
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        Bench(Path(place), budget, _child, small=options.toy).table(wanted)
+
+
+def asked(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.bench_training")
     parser.add_argument("--cuda", action="store_true", help="0.5B, 8B and 30B-A3B on a GPU")
     parser.add_argument("--toy", action="store_true", help="tiny models: does it run?")
@@ -85,6 +103,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", help="one model, by its name")
     parser.add_argument("--part", choices=("loop", "round"), help="one table only")
     parser.add_argument("--contenders", default="", help="of torch,mlx,trl")
+    parser.add_argument("--minutes", type=float, help="a GPU's: the rows that are worth most, each once")
+    parser.add_argument("--write", type=Path, help="a directory for them, as they come")
     options = parser.parse_args(arguments)
     every = "torch,trl" if options.cuda else "torch,trl,mlx"
     options.contenders = (options.contenders or every).split(",")
@@ -107,7 +127,7 @@ def loop_table(name: str, directory: Path, ratings: Ratings, options: argparse.N
     if options.cuda:  # a GPU's first steps choose its kernels
         task |= {"passes": 3, "warm_up": 1}
     contenders = _contenders(name, options)
-    runs: dict[str, list[dict[str, float]]] = {one: [] for one in contenders}
+    runs: dict[str, list[dict[str, Any]]] = {one: [] for one in contenders}
     for repeat in range(options.repeats):
         for contender, changes in contenders.items():
             if changes["contender"] == "mlx" and repeat and not options.toy:
@@ -129,7 +149,8 @@ def loop_table(name: str, directory: Path, ratings: Ratings, options: argparse.N
         if not found:
             rows.append([name, contender, "does not fit into the memory", *[""] * 5])
             continue
-        middle = {key: median([run[key] for run in found]) for key in found[0]}
+        figures = [key for key, value in found[0].items() if not isinstance(value, str)]
+        middle = {key: median([run[key] for run in found]) for key in figures}
         seconds = middle["wall"] if options.cuda else middle["cpu"]
         rate = rates.get(contender, rates.get(NAMES["torch"], 0.0))
         rows.append(
@@ -233,14 +254,22 @@ def _round(directory: Path, ratings: Ratings, settings: dict[str, Any], contende
         raise RuntimeError(lines[-1].get("reason", "the worker ended without a word"))
 
 
-def _child(task: dict[str, Any]) -> dict[str, float]:
-    return _run(["-m", "tests.benchmarks.contenders"], task)[-1]
+def _child(
+    task: dict[str, Any], environ: Mapping[str, str] | None = None, *, seconds: float | None = None
+) -> dict[str, Any]:
+    return _run(["-m", "tests.benchmarks.contenders"], task, environ, seconds)[-1]
 
 
-def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
+def _run(
+    program: list[str],
+    task: dict[str, Any],
+    environ: Mapping[str, str] | None = None,
+    seconds: float | None = None,
+) -> list[dict[str, Any]]:
     more = {"TOKENIZERS_PARALLELISM": "false", priority.KEEP: "1"}
     if not os.environ.get("CUDA_VISIBLE_DEVICES"):
         more["OMP_NUM_THREADS"] = "1"
+    more |= environ or {}
     paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     ended = subprocess.run(
         [sys.executable, *program],
@@ -248,6 +277,7 @@ def _run(program: list[str], task: dict[str, Any]) -> list[dict[str, Any]]:
         capture_output=True,
         text=True,
         env={**os.environ, **more, "PYTHONPATH": paths},
+        timeout=seconds,
     )
     if ended.returncode and "OutOfMemoryError" in ended.stderr:
         raise MemoryError

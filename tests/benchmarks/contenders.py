@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One contender in a process of its own: load, train over the ratings, print what it cost as JSON.
 
-`python -m tests.benchmarks.contenders` reads one JSON object: `contender` (`torch`, `mlx`, `trl`),
-`model` (a directory), `ratings`, `passes` and how many of them come before the clock is started
-(`warm_up`), `bits`, `recompute`, `tokens_per_forward`, `rows` (TRL's, at once), `written` (whether the
-model's weights lie on disk).
+`python -m tests.benchmarks.contenders` reads one JSON object: `contender` (`torch`, `mlx`, `trl`, or
+`exact`, which writes what others are compared with), `model` (a directory), `ratings`, `passes` and how many
+of them come before the clock is started (`warm_up`), `bits`, `recompute`, `tokens_per_forward`, `rows`
+(TRL's, at once), `written` (whether the model's weights lie on disk). Those that may be missing: `exact` (the
+directory of the shallow model), `compiled`, `attention`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -25,7 +26,9 @@ from typing import Any
 from goodbot.api.backend import LoraSettings, OptimizerSettings
 from goodbot_training.job.settings import TrainingSettings
 
+from tests.benchmarks import exact
 from tests.benchmarks.shapes import Ratings, random_weights, training_flops
+from tests.benchmarks.tuning import allow_compiling, kernels, tuned
 
 LORA = LoraSettings(rank=8, alpha=16.0)
 BATCH = 8
@@ -36,15 +39,22 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
-    runner = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl}[task["contender"]]
+    allow_compiling(task)
+    every = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl, "exact": exact.reference}
+    runner = every[task["contender"]]
     with nullcontext() if task["written"] else random_weights():
         found = runner(task)
+    if task.get("exact") and task["contender"] == "torch":
+        _give_back()
+        try:
+            found |= exact.off(task)
+        except Exception as error:  # what was measured is still worth its minutes
+            found["exact_failed"] = " ".join(str(error).split())[-80:]
     print(json.dumps(found), file=out, flush=True)
 
 
 def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
     from goodbot_training.backends.scoring import score
-    from goodbot_training.job.rollout import Rollout
     from goodbot_training.objectives import make_objective
     from goodbot_training.process.worker import make_backend
     from goodbot_training.round.batches import make_batches
@@ -52,6 +62,7 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
     name = task["contender"]
     backend: Any = make_backend(f"goodbot_training.backends.{name}.trainer:{name.capitalize()}Backend")
     backend.load(Path(task["model"]), lora=LORA, seed=0, bits=task["bits"])
+    tuned(backend, task)
     items = Ratings(**task["ratings"]).items()
     turns = [backend.tokenize(item["messages"], item["response"]) for item in items]
     settings = TrainingSettings(
@@ -60,27 +71,12 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
     budget = task["tokens_per_forward"]
     with _measured(name) as scored:
         base = score(backend, turns, [1.0] * len(turns), adapter=False, budget=budget)
-    rollouts = [
-        Rollout(
-            id=item["id"],
-            turn=turn,
-            temperature=1.0,
-            reward=item["reward"],
-            weight=1.0,
-            split="train",
-            sampling_logprobs=row,
-            reference_logprobs=row,
-            off_policy=False,
-        )
-        for item, turn, row in zip(items, turns, base, strict=True)
-    ]
+    rollouts = rollouts_of(items, turns, base)
     batches = list(make_batches(rollouts, [r.reward for r in rollouts], settings, seed=0))
-    optimizer = OptimizerSettings(
-        attention_rate=settings.attention_rate,
-        damping=settings.damping,
-        tokens_per_forward=budget,
-        recompute=task["recompute"],
-    )
+    optimizer, seen = optimizer_of(settings, task), set[str]()
+    if name == "torch" and task["warm_up"] and not task.get("compiled"):
+        with kernels() as seen:  # before the clock, and not where what comes first is measured, too
+            backend.examine(batches[0], optimizer, make_objective(settings))
     steps = backend.train(iter(batches), optimizer, make_objective(settings))
     counted = task["passes"] - task["warm_up"]
     for _ in islice(steps, task["warm_up"] * len(turns) // BATCH):
@@ -103,7 +99,49 @@ def _goodbot(task: dict[str, Any]) -> dict[str, Any]:
         "steps": taken,
         "flops": training_flops(tokens, response, backend.parameters, lora, head) * counted,
         "rate": matmul_rate(name, sorted(set(backend._model.shapes.values()))),
+        "attention": task.get("attention") or ", ".join(sorted(seen)),
     }
+
+
+def rollouts_of(items: Sequence[dict[str, Any]], turns: Sequence[Any], scores: Sequence[Any]) -> list[Any]:
+    """Rated answers of the base's own, by what it says of them."""
+    from goodbot_training.job.rollout import Rollout
+
+    return [
+        Rollout(
+            id=item["id"],
+            turn=turn,
+            temperature=1.0,
+            reward=item["reward"],
+            weight=1.0,
+            split="train",
+            sampling_logprobs=row,
+            reference_logprobs=row,
+            off_policy=False,
+        )
+        for item, turn, row in zip(items, turns, scores, strict=True)
+    ]
+
+
+def optimizer_of(settings: TrainingSettings, task: Mapping[str, Any]) -> OptimizerSettings:
+    """How a task's steps are taken."""
+    return OptimizerSettings(
+        attention_rate=settings.attention_rate,
+        damping=settings.damping,
+        tokens_per_forward=task["tokens_per_forward"],
+        recompute=task["recompute"],
+    )
+
+
+def _give_back() -> None:
+    """The large model's memory, before a shallow one is loaded."""
+    import gc
+
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _trl(task: dict[str, Any]) -> dict[str, Any]:

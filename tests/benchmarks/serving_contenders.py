@@ -22,6 +22,7 @@ from typing import Any
 import aiohttp
 from goodbot.api.backend import BackendSpec
 from goodbot.api.server import Generated, GenerateRequest
+from goodbot.base.spawn import child_environment
 from goodbot.inference.servers.embedded import EmbeddedServer
 
 from tests.benchmarks.serving_schedulers import batching_in_mlx, batching_in_torch
@@ -31,6 +32,7 @@ from tests.core.inference.servers import mlx_far_side
 
 ROOT = Path(__file__).parents[2]
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LAST_SECONDS = 10.0
 
 
 def make(directory: Path, shape: Mapping[str, Any] = CPU["4M Llama"], words: int = 2048) -> Path:
@@ -99,8 +101,11 @@ class Chats(Contender):
 class Embedded(Chats):
     """Our sampler process."""
 
-    def __init__(self, backend: BackendSpec, model: Path) -> None:
-        self.server = EmbeddedServer(None, server_parts(backend, model))
+    def __init__(self, backend: BackendSpec, model: Path, alone: bool = False) -> None:
+        """`alone`: without a GPU, in fp32."""
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if alone else {}
+        parts = server_parts(backend, model, environ={**child_environment(), **hidden})
+        self.server = EmbeddedServer(None, parts)
 
     async def start(self, home: Path) -> None:
         await self.server.start()
@@ -196,7 +201,12 @@ class Generate(Contender):
     async def stop(self) -> None:
         assert self._process.stdin
         self._process.stdin.close()
-        await self._process.wait()
+        try:
+            async with asyncio.timeout(_LAST_SECONDS):
+                await self._process.wait()
+        except TimeoutError:  # it was left in the middle of its work
+            self._process.kill()
+            await self._process.wait()
 
     async def answer(self, questions: Sequence[str], chats: int, max_tokens: int) -> int:
         return int((await self.told(questions, chats, max_tokens))["tokens"])

@@ -15,8 +15,10 @@ from unittest.mock import AsyncMock
 import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Condition, because, counted, in_words, waits, words
-from goodbot.api.texts import LANGUAGES
+from goodbot.api.texts import LANGUAGES, reworded
+from goodbot.base.errors import AdapterError
 from goodbot.base.suggest import version_name
+from goodbot.base.worded import Worded
 from goodbot.cli.doctor.data import _last_run
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import can_be_begun, progress, states
@@ -138,6 +140,32 @@ async def unserved(bot: Bot) -> None:
     await bot.store.write(lambda db: adapters.hold(db, 1, adapters.UNSERVED))
     await bot.store.write(lambda db: adapters.move_pointer(db, "default", bot.app.model.name, 1, 0, 2.0))
     await bot.app.registry.refresh()
+
+
+FULL = "{place} has no room for another adapter: start it with {option} {count} or more, or unload some there"
+
+
+async def test_a_server_without_room_is_told_in_the_reader_s_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = Worded(FULL, place="SGLang at http://127.0.0.1:9", option="--max-loaded-loras", count=3)
+
+    async def load(*_: object) -> None:
+        raise AdapterError(full)
+
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        monkeypatch.setattr(bot.app.server, "load", load)
+        monkeypatch.setattr(bot.app.server, "trouble", lambda: full)
+        assert (await bot.train()).state == "failed"
+        ending = (await bot.last_run()).ending
+        for language in LANGUAGES:
+            assert reworded(full, language) in words(*ending, language=language)
+        [told] = [one for one in (await bot.command("status")).splitlines() if one.startswith("SGLang")]
+        assert told == full
+        line = _last_run({"state": "failed", "reason": (await bot.last_run()).reason})
+        assert full in line.text
+    assert len({reworded(full, language) for language in LANGUAGES}) == len(LANGUAGES)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold
+from goodbot.api.texts import (
+    ENGLISH,
+    after,
+    catalogue,
+    commas,
+    figure,
+    joined,
+    percent,
+    retold,
+    reworded,
+    say,
+    size,
+)
 from goodbot.api.texts import ended as stopped
-from goodbot.api.texts import reworded, say, size
-from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded import Worded
 
 _SAID = ("server", "plugin", "replaces")
 """Conditions that are told by a code of their own (`kept`), or that somebody else has put into words."""
@@ -129,15 +140,6 @@ def because(code: str, **facts: Any) -> Reason:
     return Reason(code, facts)
 
 
-def failing(code: str, error: BaseException) -> Reason:
-    """A reason whose `why` is an error; one that is `Worded` is told in the reader's language."""
-    said = said_by(error)
-    facts: dict[str, Any] = {"why": str(said)}
-    if isinstance(said, Worded) and said.values:
-        facts["said"] = [said.text, {name: str(value) for name, value in said.values.items()}]
-    return Reason(code, facts)
-
-
 def in_words(text: str) -> tuple[Reason, ...]:
     """What has no code of its own, as an error of somebody else's; nothing of an empty text."""
     return (Reason("text", {"text": text}),) if text else ()
@@ -188,9 +190,8 @@ def _shown(facts: Mapping[str, Any], language: str) -> dict[str, Any]:
         code, inner = facts["what"]
         made = _MADE.get(code)
         shown["what"] = made(language, **inner) if made else say(code, language, **_shown(inner, language))
-    if "said" in facts:  # an error that has a text of its own in the catalogue
-        text, values = shown.pop("said")
-        shown["why"] = reworded(Worded(text, **values), language)
+    if said := shown.pop("said", None):  # an error that has a text of its own in the catalogue
+        shown["why"] = reworded(Worded(said[0], **said[1]), language)
     if "change" in facts:
         shown["interval"] = say("check_interval", language, **shown)
         on = "check_on_rounds" if facts.get("rounds", 0) > 1 else "check_on"

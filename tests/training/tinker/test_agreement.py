@@ -48,7 +48,9 @@ def said(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 # Both sums of losses, one objective of each kind: SkyRL's mean is undone in the same place for all.
-CASES = [(objective, mean) for objective in ("tapered", "filter", "scale", "reinforce") for mean in (False, True)]
+CASES = [
+    (objective, mean) for objective in ("tapered", "filter", "scale", "reinforce") for mean in (False, True)
+]
 CASES += [(objective, False) for objective in OBJECTIVES if objective not in dict(CASES)]
 
 

@@ -37,7 +37,7 @@ class SglangServer(LoraServer):
         return ""
 
     async def slots(self) -> int | None:
-        """`--max-loaded-loras`. A newer one puts adapters out beyond it, and reads them again for who asks."""
+        """`--max-loaded-loras`. A newer one puts out what is beyond it, and reads it again for who asks."""
         info = await self._info()
         told = info.body.get("max_loaded_loras") if info.ok else None
         return told if isinstance(told, int) and not isinstance(told, bool) else None

@@ -13,11 +13,21 @@ import aiosqlite
 from goodbot.api.sentences import Reason, because, ended, in_words, words
 from goodbot.api.server import BASE
 from goodbot.base.errors import GoodbotError, TrainingError, unexpected
+from goodbot.base.worded import Worded, said_by
 from goodbot.store import quarantined, runs
 
 logger = logging.getLogger(__name__)
 
 NO_VERDICT = because("kept_no_verdict")
+
+
+def failing(code: str, error: BaseException) -> Reason:
+    """A reason whose `why` is an error; one that is `Worded` is told in the reader's language."""
+    said = said_by(error)
+    facts: dict[str, Any] = {"why": str(said)}
+    if isinstance(said, Worded) and said.values:
+        facts["said"] = [said.text, {name: str(value) for name, value in said.values.items()}]
+    return Reason(code, facts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

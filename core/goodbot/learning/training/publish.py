@@ -18,13 +18,13 @@ from typing import Any
 import aiosqlite
 
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import Reason, because, failing, in_words
+from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base import full_disk, trees
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training.outcome import RunOutcome
+from goodbot.learning.training.outcome import RunOutcome, failing
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
 
 logger = logging.getLogger(__name__)

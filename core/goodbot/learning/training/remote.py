@@ -99,9 +99,7 @@ class Remote:
             async for line in self._told(response, file=True):
                 yield line
 
-    async def _told(
-        self, response: aiohttp.ClientResponse, *, file: bool
-    ) -> AsyncGenerator[dict[str, Any]]:
+    async def _told(self, response: aiohttp.ClientResponse, *, file: bool) -> AsyncGenerator[dict[str, Any]]:
         """The lines for the child. Raises ServerError for an answer without an end."""
         last = {"status": response.status, "retry_after": response.headers.get("Retry-After", "")}
         whole, size, largest = bytearray(), 0, MAX_WEIGHTS if file else _LARGEST

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from goodbot.api.setup import Check, CheckState, Examined
-from goodbot.cli.doctor import model_server, serving
+from goodbot.cli.doctor import daemon, model_server, serving
 from goodbot.cli.doctor.parts import probes
 from goodbot_fakes.openai_server import FakeOpenAI
+from goodbot_fakes.sglang import FakeSglang
 from goodbot_fakes.vllm import FakeVllm
 
 from tests.core.cli.doctor.examining import examined, only
@@ -51,6 +52,28 @@ async def test_one_without_adapters(tmp_path: Path) -> None:
         check = await asked(tmp_path, server)
     assert check.state is CheckState.WARN
     assert "takes no adapters while it runs: start it as `goodbot doctor serving`" in check.text
+
+
+async def test_one_with_too_few_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_server, "here", lambda: "de")
+    server = FakeSglang()
+    server.max_loaded_loras = 1
+    async with server:
+        check = await asked(tmp_path, server, "sglang")
+    assert check.state is CheckState.WARN
+    assert check.text.endswith("Starte ihn mit --max-loaded-loras 3 oder mehr")
+
+
+@pytest.mark.parametrize(("name", "told"), [("sglang", True), ("openai", False)])
+async def test_what_the_daemon_says_of_its_server(
+    name: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But that a server takes no adapters, where its owner has chosen one that takes none."""
+    monkeypatch.setattr("goodbot.api.control.call", lambda *_: None)
+    status = {"server": "up", "server_trouble": "it holds too few adapters"}
+    async with FakeSglang() as server:
+        checks = await daemon.server(configured(tmp_path, server, name, status))
+    assert [check.text for check in checks] == ["it holds too few adapters"] * told
 
 
 async def test_one_that_refuses_what_chats_send(tmp_path: Path) -> None:

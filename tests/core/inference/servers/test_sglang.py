@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, Generated, Server
+from goodbot.api.texts import LANGUAGES, reworded
 from goodbot.base.errors import AdapterError
 from goodbot.base.sampling import Filters
 from goodbot.inference.servers.sglang import SglangServer
@@ -101,15 +102,50 @@ async def test_token_ids_and_log_probs_are_kept_where_they_are_told(
     assert bool(whole.tokens) is bool(whole.logprobs) is (sglext and not original)
 
 
+@pytest.mark.parametrize("puts_out", [True, False])
 async def test_a_restart_with_amnesia_is_noticed_and_fails_nobody(
-    sglang: FakeSglang, two: tuple[Path, Path]
+    puts_out: bool, sglang: FakeSglang, two: tuple[Path, Path]
 ) -> None:
+    """Newer ones say it in other words."""
+    sglang.puts_out = puts_out
     async with started(driver(sglang)) as server:
         await server.load(1, two[0])
         await server.activate(1)
         await sglang.restart()
         assert (await answered(server)).version == BASE
         assert await server.served() == BASE
+
+
+async def test_one_that_is_full_keeps_what_it_has_and_names_the_option(two: tuple[Path, Path]) -> None:
+    """As SGLang before 0.5; in the reader's language."""
+    sglang = FakeSglang()
+    sglang.max_loaded_loras, sglang.puts_out = 1, False
+    async with sglang, started(driver(sglang)) as server:
+        assert server.trouble().startswith(f"SGLang at {sglang.url} holds too few adapters at a time (1): ")
+        await server.load(1, two[0])
+        with pytest.raises(AdapterError, match="has no room for another adapter") as caught:
+            await server.load(2, two[1])
+        for told in (server.trouble(), caught.value):
+            said = {language: reworded(told, language) for language in LANGUAGES}
+            assert len(set(said.values())) == len(LANGUAGES)
+            assert all(f"SGLang at {sglang.url}" in one for one in said.values())
+            assert all("--max-loaded-loras 3" in one for one in said.values())
+        assert (await answered(server, version=1)).version == 1
+
+
+async def test_one_that_puts_adapters_out_reads_them_again_for_who_asks(two: tuple[Path, Path]) -> None:
+    """As SGLang since 0.5."""
+    sglang = FakeSglang()
+    sglang.max_loaded_loras = 2
+    async with sglang, started(driver(sglang)) as server:
+        assert server.trouble() == "", "two are enough"
+        for version in (1, 2, 3):
+            await server.load(version, two[version % 2])
+        assert {*sglang.loaded} == {"goodbot-v2", "goodbot-v3"}
+        assert (await answered(server, version=2)).version == 2
+        assert (await answered(server, version=1)).version == 1
+        assert {*sglang.loaded} == {"goodbot-v1", "goodbot-v2"}, "the one that nobody used made room"
+    assert sglang.read_again == ["goodbot-v1"]
 
 
 @pytest.mark.parametrize("fault", ["ignores_adapters", "stale_cache"])

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import re
 import shutil
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from goodbot.api.server import BASE, Generated, Server
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.inference.servers.plugin import VllmSettings
+from goodbot.inference.servers.upstream import UpstreamResponse
 from goodbot.inference.servers.vllm import VllmServer
 from goodbot.testing import ServingContract
 from goodbot.testing.serving_base import answered, asking, messages
@@ -151,8 +154,6 @@ async def test_a_swap_while_an_answer_is_made_ready_fails_nobody(
 
 
 async def test_a_swap_under_load_fails_nobody(vllm: FakeVllm, two: tuple[Path, Path]) -> None:
-    import asyncio
-
     async with started(driver(vllm)) as server:
         await server.load(1, two[0])
         await server.activate(1)
@@ -376,6 +377,85 @@ class TestFaults(LoraFaults):
     @pytest.fixture
     def made(self, vllm: FakeVllm) -> VllmServer:
         return driver(vllm)
+
+
+# slots
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+async def test_with_one_slot_versions_wait_for_each_other_and_the_option_is_told(
+    slots: int, two: tuple[Path, Path]
+) -> None:
+    vllm = FakeVllm(delay=0.001)
+    vllm.max_loras = slots
+    async with vllm, started(driver(vllm)) as server:
+        await server.load(1, two[0])
+        await server.load(2, two[1])
+        assert server.trouble() == "", "before an adapter has answered it does not tell"
+        chats = [answered(server, version=version) for version in (1, 2, 1, 2)]
+        assert [found.version for found in await asyncio.gather(*chats)] == [1, 2, 1, 2]
+        assert vllm.together == slots
+        await server.start()
+        few = f"vLLM at {vllm.url} holds too few adapters at a time (1): "
+        assert server.trouble().startswith(few) is (slots == 1)
+        assert ("Start it with --max-loras 2 or more" in server.trouble()) is (slots == 1)
+
+
+async def test_what_was_pushed_out_of_its_memory_is_read_again(two: tuple[Path, Path]) -> None:
+    """It says nothing of that: the version is listed as before, and its next answer takes longer."""
+    vllm = FakeVllm()
+    vllm.max_loras, vllm.max_cpu_loras = 1, 2
+    async with vllm, started(driver(vllm)) as server:
+        for version in (1, 2, 3):
+            await server.load(version, two[version % 2])
+        assert len(await server.offered()) == 4
+        for version in (3, 1, 1, 3):
+            assert (await answered(server, version=version)).version == version
+    assert vllm.read_again == ["goodbot-v1"]
+
+
+@pytest.mark.parametrize(
+    "told", ["No free lora slots", "LoRAs (2) is greater than the number of GPU LoRA slots (1)."]
+)
+async def test_an_engine_without_room_names_the_option(
+    told: str, vllm: FakeVllm, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with started(driver(vllm)) as server:
+        vllm.enable_lora = False  # a way in to what it says then
+        monkeypatch.setattr(vllm, "refused", partial(refused, vllm, told))
+        with pytest.raises(AdapterError) as caught:
+            await server.load(1, two[0])
+    said = (
+        f"vLLM at {vllm.url} has no room for another adapter: start it with --max-loras 2 or more, or unload "
+    )
+    assert str(caught.value) == f"{said}some there"
+
+
+def refused(vllm: FakeVllm, told: str, *_: object) -> Any:
+    """As an engine behind vLLM's API says it."""
+    return FakeVllm.refused(vllm, 500, told)
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ('vllm:lora_requests_info{max_lora="1",running_lora_adapters="a,b"} 1.7e+09', 1),
+        ('vllm:lora_requests_info{running_lora_adapters="a",max_lora="16"} 1.7e+09', 16),
+        ("vllm:num_requests_running 2.0", None),
+        ('vllm:lora_requests_info{max_lora="many"} 1', None),
+        (f'vllm:lora_requests_info{{max_lora="{"9" * 5000}"}} 1', None),
+        ('vllm:lora_requests_info{max_lora="', None),
+    ],
+)
+async def test_its_slots_are_read_out_of_its_metrics(
+    text: str, slots: int | None, vllm: FakeVllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def metrics(path: str, **_: object) -> UpstreamResponse:
+        return UpstreamResponse(status=200, body={}, text=f"# HELP x\n{text}\nother 1\n")
+
+    server = driver(vllm)
+    monkeypatch.setattr(server.upstream, "ask", metrics)
+    assert await server.slots() == slots
 
 
 # sleep

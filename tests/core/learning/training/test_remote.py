@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from goodbot import BackendSpec, hookimpl
-from goodbot.api.setup import CheckState
 from goodbot.api.registry import automatic_backends, choose_backend
+from goodbot.api.setup import CheckState
 from goodbot.base.errors import ConfigError
 from goodbot.cli.doctor import data
 from goodbot.config.remote import KEY, RemoteConfig
@@ -117,7 +117,11 @@ class Uneven:
     ("key", "faults", "said"),
     [
         ("wrong", {}, "127.0.0.1 refuses the key: put yours into GOODBOT_TRAINING_KEY."),
-        ("right", {"slots": 0}, "127.0.0.1 refuses with status 400: Maximum number of LoRA adapters reached."),
+        (
+            "right",
+            {"slots": 0},
+            "127.0.0.1 refuses with status 400: Maximum number of LoRA adapters reached.",
+        ),
         ("right", {"nan": True}, "The loss on 127.0.0.1 is not a finite number."),
     ],
 )
