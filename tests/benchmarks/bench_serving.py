@@ -124,7 +124,8 @@ class Bench:
                 await contender.start(self._home)
             for number in chats:
                 rows = throughput(contenders, number, self._options.repeats, self._options.rounds, tokens)
-                await self._rows(str(number), rows)
+                if not await self._rows(str(number), rows):
+                    break  # what one of them still answers would be taken for what it is asked next
         finally:
             for contender in contenders.values():
                 await contender.stop()
@@ -163,8 +164,8 @@ class Bench:
         for spec in self._specs:
             await self._rows(spec.name, _one(exact(spec, self._model, self._home / f"exact-{spec.name}")))
 
-    async def _rows(self, name: str, found: Awaitable[list[list[str]]]) -> None:
-        """Rows, or why there are none."""
+    async def _rows(self, name: str, found: Awaitable[list[list[str]]]) -> bool:
+        """Rows, or one that says why there are none."""
         left = min(self._most, self._budget.left)
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
@@ -172,6 +173,8 @@ class Bench:
                     self._budget.row(*row)
         except TimeoutError:
             self._budget.row(name, f"did not end in {max(0.0, left):.0f} s")
+            return False
+        return True
 
 
 async def _one(row: Awaitable[list[str]]) -> list[list[str]]:

@@ -114,6 +114,9 @@ def make_model(
         with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
             model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
         model.save_pretrained(str(directory))
+        del model  # else whoever trains on it has that much less of the GPU
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
     else:
         config.save_pretrained(str(directory))
         save_file({}, directory / "model.safetensors")

@@ -44,7 +44,7 @@ async def test_what_outlasts_the_minutes_is_a_row_and_not_waited_for(tmp_path: P
     budget.head("Answers", "backend", "tokens/s")
     bench = object.__new__(bench_serving.Bench)
     bench._budget, bench._most = budget, 45.0
-    await bench._rows("torch", asyncio.sleep(3600, []))
+    assert not await bench._rows("torch", asyncio.sleep(3600, []))
     told = json.loads((tmp_path / "rows.jsonl").read_text())
     assert told == {"backend": "torch", "tokens/s": "did not end in 0 s", "left, s": "0"}
 
