@@ -40,12 +40,13 @@ def main(arguments: Sequence[str] = ()) -> None:
     with tempfile.TemporaryDirectory() as place:
         training = Bench(Path(place), budget, bench_training._child, small=options.toy)
         training.table(FIRST)
-        for part in ("throughput", "exact", "waiting", "swaps"):
-            answers = ["--cuda", *toys, "--minutes", str(options.minutes), "--part", part]
+        asked = bench_serving.asked(["--cuda", *toys, "--minutes", str(options.minutes)])
+        answers = bench_serving.Bench(Path(place), budget, asked, _ANSWERS)
+        for part in (answers.throughput, answers.exact, answers.waiting, answers.swaps):
             try:
-                asyncio.run(bench_serving.within(budget, bench_serving.asked(answers), most=_ANSWERS))
+                asyncio.run(part())
             except Exception as error:  # the others are still worth their minutes
-                budget.row(part, f"failed: {' '.join(str(error).split())[-200:]}")
+                budget.row(part.__name__, f"failed: {' '.join(str(error).split())[-200:]}")
         training.table(REST)
 
 
