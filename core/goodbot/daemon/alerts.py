@@ -13,15 +13,13 @@ from functools import partial
 from typing import NamedTuple
 
 from goodbot.access import pairing
-from goodbot.api.fingerprint import ServedAs
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import Reason, sentence, version, words
 from goodbot.api.server import BASE
 from goodbot.api.texts import retold, say
 from goodbot.commands.services import Services
 from goodbot.conversation.notifications.serving import Said
-from goodbot.inference.servers.health import VersionHealth
-from goodbot.store import acceptance, news
+from goodbot.store import acceptance, adapters, news, settings
 
 STANDS, GONE = 60.0, 120.0
 """Seconds before a fault is told, and before its end is."""
@@ -30,13 +28,15 @@ _ENOUGH = 30
 _CLEAR = 3.3
 """Standard errors between two shares. It is looked at again and again, so two would come by chance."""
 _STORE = "store"
+_OF_VERSIONS = ("adapter", "liked")
+"""Faults of one version: that they are over is told while it answers. Of another one there is other news."""
 
 
 class Fault(NamedTuple):
     """Something that is wrong now."""
 
     subject: str
-    """`disk`, or with a name `connector:slack`, `liked:7`."""
+    """`disk`, or with a name `connector:slack`, `adapter:7`, `liked:7`."""
     said: Said
 
 
@@ -78,7 +78,7 @@ class Alerts:
     async def _ended(self, key: str) -> None:
         _, subject, owner = key.split(" ", 2)
         kind, _, name = subject.partition(":")
-        another = kind == "liked" and name != str(await self._s.registry.active())
+        another = kind in _OF_VERSIONS and name != str(await self._s.registry.active())
         if another or owner not in self._s.authorization.owners():  # nobody asks any more
             await self._s.courier.over(key)
         else:
@@ -93,20 +93,20 @@ class Alerts:
             return [Fault(_STORE, partial(_because, "fault_store", why=s.store.trouble)), *found]
         for name in await s.store.read(lambda db: pairing.locked(db, s.clock.now())):
             found.append(Fault(f"pairing:{name}", partial(say, "fault_pairing", name=name)))
+        if lost := await s.store.read(lambda db: settings.switch(db, adapters.lost_switch(s.registry.model))):
+            found.append(Fault(f"adapter:{lost}", partial(_lost, lost, await s.registry.active())))
         if said := await self._liked_less():
             found.append(Fault(f"liked:{await s.registry.active()}", said))
         return found
 
     def _parts(self) -> Iterator[Fault]:
-        s, health = self._s, self._s.registry.health.found
+        s = self._s
         if reserve := s.quotas.no_reserve():
             yield Fault("disk", partial(_worded, reserve))
         if s.presence.state == "down" and not s.memory.away:
             why = s.server.trouble()
             said = partial(_because, "fault_model", why=why) if why else partial(say, "fault_model_ended")
             yield Fault("model", said)
-        elif health.verdict is ServedAs.BASE:
-            yield Fault("adapter", partial(_unused, health))
         for name, why in s.connectors.problems.items():
             yield Fault(f"connector:{name}", partial(_because, "fault_connector", name=name, why=why))
         for title, ahead in [*s.connectors.time.ahead.items()][:1]:
@@ -147,8 +147,9 @@ def _worded(reason: Reason, language: str) -> str:
     return words(reason, language=language)
 
 
-def _unused(health: VersionHealth, language: str) -> str:
-    return _because("fault_adapter", language, why=health.told(language))
+def _lost(lost: str, active: int, language: str) -> str:
+    other = version(active, language, begins=True)
+    return say("fault_adapter", language, version=lost, other=other)
 
 
 def _because(key: str, language: str, *, why: str, **values: str) -> str:

@@ -114,6 +114,8 @@ async def move_pointer(
         "UPDATE pointers SET version = ?, updated_at = ? WHERE (scope, model, version) = (?, ?, ?)",
         (version, now, scope, model, expected),
     )
+    if rows.rowcount == 1:
+        await settings.set_switch(db, lost_switch(model), "")
     return rows.rowcount == 1
 
 
@@ -139,9 +141,11 @@ async def fall_back(
 
     `unserved`: nothing is wrong with `active` itself, so training goes on from it.
     """
-    await move_pointer(db, scope, model, active, target, now)
+    moved = await move_pointer(db, scope, model, active, target, now)
     if unserved:
         await hold(db, active, UNSERVED)
+    elif moved:
+        await settings.set_switch(db, lost_switch(model), str(active))
 
 
 async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:
@@ -246,6 +250,14 @@ async def mark(
 def retrain_switch(model: str) -> str:
     """The switch that asks for a replacement of this base model's active adapter."""
     return f"retrain {model}"
+
+
+def lost_switch(model: str) -> str:
+    """The switch that names the version of this base model that answered until it could not be used any more.
+
+    It is off once the pointer has moved again: by a training, or by a person.
+    """
+    return f"lost {model}"
 
 
 async def to_erase(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:

@@ -1,250 +1,190 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten faults, planted one by one: owners hear of each once, of its end once, and again if it comes back."""
+"""Faults, planted one by one: owners hear of each once, of its end once, and again if it comes back."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import aiosqlite
 import pytest
-from goodbot.access import pairing
-from goodbot.api.fingerprint import ServedAs
-from goodbot.base import full_disk
-from goodbot.base.clock import SystemClock
-from goodbot.base.descriptors import Descriptors
-from goodbot.base.errors import StoreError
-from goodbot.config import ServingConfig
 from goodbot.daemon.alerts import GONE, STANDS, Alerts
-from goodbot.inference.servers import health
-from goodbot.learning.rating_quality import contradictions
-from goodbot.learning.rating_quality.contradictions import Alarm
-from goodbot.store import Store, acceptance
-from goodbot.store.acceptance import Acceptance
+from goodbot.store import adapters, settings
 
-from tests.core.builders import Bot, open_bot
+from tests.core.builders import Bot
+from tests.core.daemon import planted
+from tests.core.daemon.planted import MINUTE, Watched, watched
 
-Plant = Callable[[Bot, pytest.MonkeyPatch], None]
-HOUR = 3600.0
+Plant = Callable[[Watched], AbstractAsyncContextManager[None]]
 
 
-class ByHand(SystemClock):
-    """A clock whose monotonic time a test turns on."""
+class Fault(NamedTuple):
+    """What is planted, and what is told as it begins and ends: in English, and in German."""
 
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def monotonic(self) -> float:
-        return self.at
+    plant: Plant
+    begins: tuple[str, str]
+    ends: tuple[str, str]
 
 
-def answered(value: object) -> Callable[..., Awaitable[Any]]:
-    async def answer(*_: object) -> object:
-        return value
-
-    return answer
-
-
-def no_space(_: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(full_disk, "RESERVE", 1 << 60)
-
-
-def store_fails(_: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Store, "trouble", property(lambda _: "the disk does not take what is written"))
-
-
-def model_ends(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(bot.app.server, "healthy", lambda: False)
-
-
-def adapter_lost(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    found = health._proof(1, ServedAs.BASE)
-    patch.setattr(bot.app.registry.health, "found", found)
-
-
-def platform_down(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(bot.app.connectors.errors, "pigeon", "the token is refused")
-
-
-def clock_wrong(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setitem(bot.app.connectors.time.ahead, "Pigeon", 600.0)
-
-
-def descriptors_gone(_: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Descriptors, "trouble", property(lambda _: "no file can be opened"))
-
-
-def guessed_at(_: Bot, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(pairing, "locked", answered(["pigeon"]))
-
-
-def liked_less(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    shares = {1: Acceptance(version=1, good=12, rated=40), 0: Acceptance(version=0, good=30, rated=40)}
-
-    async def of(db: object, pool: object, version: int) -> Acceptance:
-        return shares[version]
-
-    patch.setattr(acceptance, "of", of)
-
-
-def rater_turned(bot: Bot, patch: pytest.MonkeyPatch) -> None:
-    turned = Alarm(rater="pigeon:eve", against="own", count=7, of=9, usual=0.1, since=1e9, seq=1)
-    patch.setattr(contradictions, "alarmed", answered([turned]))
-
-
-FAULTS: Mapping[str, tuple[Plant, str, str]] = {
-    "disk": (no_space, "MB of the disk are free", "enough space"),
-    "store": (store_fails, "cannot store anything", "I can store again"),
-    "model": (model_ends, "My model does not answer", "My model answers again"),
-    "adapter": (adapter_lost, "without what I have learnt", "uses what I have learnt again"),
-    "platform": (platform_down, "Pigeon does not work: the token is refused.", "pigeon works again"),
-    "clock": (clock_wrong, "600 s ahead of Pigeon", "clock is right again"),
-    "descriptors": (descriptors_gone, "too many files and connections", "open files and connections again"),
-    "guesses": (guessed_at, "guesses pairing codes on pigeon", "guesses pairing codes on pigeon any more"),
-    "liked": (liked_less, "12 of 40 rated answers. Of the base model it was 30 of 40.", "any more"),
-    "rater": (rater_turned, "pigeon:eve now disagrees with their own older", "pigeon:eve are as usual again"),
-}
-
-GERMAN = {
-    "disk": ("Auf dem Datenträger sind weniger als", "Auf dem Datenträger ist wieder genug Platz."),
-    "store": ("Ich kann nichts speichern: the disk does", "Ich kann wieder speichern."),
-    "model": ("Mein Modell antwortet nicht: Sein Prozess", "Mein Modell antwortet wieder."),
-    "adapter": (
-        "Antworten kommen ohne das, was ich gelernt habe: v1 wird nicht wirklich benutzt: der Server des "
-        "Modells antwortet wie das Basismodell.",
-        "Der Server meines Modells benutzt wieder, was ich gelernt habe.",
+FAULTS: Mapping[str, Fault] = {
+    "disk": Fault(
+        planted.no_space,
+        ("MB of the disk are free", "Auf dem Datenträger sind weniger als"),
+        ("There is enough space on the disk again.", "Auf dem Datenträger ist wieder genug Platz."),
     ),
-    "platform": ("Pigeon funktioniert nicht: the token is refused.", "pigeon funktioniert wieder."),
-    "clock": ("Rechners geht gegenüber Pigeon 600 s vor.", "Die Uhr dieses Rechners geht wieder"),
-    "descriptors": ("Ich habe zu viele Dateien", "Ich kann wieder Dateien"),
-    "guesses": ("Jemand rät Codes auf pigeon:", "Auf pigeon rät niemand mehr Codes."),
-    "liked": (
-        "12 von 40 bewerteten Antworten waren gut. Vorher (das Basismodell) waren es 30 von 40",
-        "wieder so gut wie vorher",
+    "store": Fault(
+        planted.store_fails,
+        ("I cannot store anything: the disk failed while", "Ich kann nichts speichern: "),
+        ("I can store again.", "Ich kann wieder speichern."),
     ),
-    "rater": (
-        "pigeon:eve widerspricht neuerdings den eigenen früheren Bewertungen",
-        "pigeon:eve sind wieder wie üblich",
+    "model": Fault(
+        planted.model_ends,
+        ("My model does not answer", "Mein Modell antwortet nicht: Sein Prozess"),
+        ("My model answers again.", "Mein Modell antwortet wieder."),
+    ),
+    "adapter": Fault(
+        planted.adapter_lost,
+        ("v1 cannot be used any more: ", "v1 lässt sich nicht mehr benutzen: "),
+        ("v1 answers again.", "Es antwortet wieder v1."),
+    ),
+    "ignored": Fault(
+        planted.adapter_ignored,
+        ("v1 does not answer: the model server does not", "v1 antwortet nicht: "),
+        ("v1 does not wait for the model server any more.", "v1 wartet nicht mehr auf den"),
+    ),
+    "platform": Fault(
+        planted.platform_down,
+        ("Loopback does not work: the token is refused.", "Loopback funktioniert nicht: the token is"),
+        ("loopback works again.", "loopback funktioniert wieder."),
+    ),
+    "clock": Fault(
+        planted.clock_wrong,
+        ("This machine is 600 s ahead of", "geht gegenüber"),
+        ("This machine’s clock is right again.", "Die Uhr dieses Rechners geht wieder"),
+    ),
+    "descriptors": Fault(
+        planted.descriptors_gone,
+        ("I have too many files and connections open", "Ich habe zu viele Dateien"),
+        ("I can open files and connections again.", "Ich kann wieder Dateien"),
+    ),
+    "guesses": Fault(
+        planted.guessed_at,
+        ("Somebody guesses pairing codes on loopback", "Jemand rät Codes auf loopback:"),
+        ("Nobody guesses pairing codes on loopback any more.", "Auf loopback rät niemand mehr Codes."),
+    ),
+    "liked": Fault(
+        planted.LikedLess(),
+        ("v1 is liked less: 12 of 40 rated answers. Of the base model it was 30 of 40.", "Vorher (das Bas"),
+        ("My answers are not liked less than before any more.", "wieder so gut wie vorher"),
+    ),
+    "rater": Fault(
+        planted.rater_turned,
+        ("loopback:eve now disagrees with their own older", "loopback:eve widerspricht neuerdings den"),
+        ("The ratings of loopback:eve are as usual again.", "loopback:eve sind wieder wie üblich"),
     ),
 }
 
-
-async def unreadable(*_: object) -> None:
-    raise StoreError("the disk cannot be read")
-
-
-class Watched:
-    """A goodbot that looks when the test says so."""
-
-    def __init__(self, bot: Bot) -> None:
-        self.bot, self.clock = bot, ByHand()
-        self.restart()
-        self._read = len(bot.chat.news)
-
-    def restart(self) -> None:
-        self.alerts = Alerts(dataclasses.replace(self.bot.app, clock=self.clock))
-
-    async def after(self, seconds: float) -> list[str]:
-        """What is told that much later: alerts look all the while."""
-        for _ in range(2):
-            await self.alerts.look()
-            await self.bot.app.news._look_at_ratings()
-            self.clock.at += seconds / 2
-        await self.alerts.look()
-        self.bot.app.news._looked_at = None
-        await self.bot.app.news._look_at_ratings()
-        told, self._read = self.bot.chat.news[self._read :], len(self.bot.chat.news)
-        return [item.text for item in told]
+TOLD = 2
+"""Minutes in which each of them is told;"""
+OVER = 4
+"""in which its end is."""
 
 
-async def test_each_of_ten_faults_is_told_once_and_its_end(tmp_path: Path) -> None:
-    assert len(FAULTS) == 10
-    async with open_bot(tmp_path) as bot:
-        await bot.rated(8)
-        await bot.train()
-        bot.app._tasks["maintenance"].cancel()
-        bot.app._tasks["news"].cancel()
-        await bot.app.news.look()
-        watched = Watched(bot)
-        assert await watched.after(HOUR) == [], "nothing is wrong"
-        for name, (plant, begins, ends) in FAULTS.items():
-            for again in (False, True):
-                with pytest.MonkeyPatch.context() as patch:
-                    plant(bot, patch)
-                    [told] = await watched.after(HOUR)
-                    assert begins in told, (name, again)
-                    assert await watched.after(HOUR) == [], name
-                    if name != "store":
-                        watched.restart()
-                        assert await watched.after(HOUR) == [], f"{name}, after a restart"
-                [told] = await watched.after(HOUR)
-                assert ends in told, (name, again)
-                assert await watched.after(HOUR) == [], name
-
-
-async def test_each_fault_and_its_end_is_told_in_the_owners_language(tmp_path: Path) -> None:
-    assert GERMAN.keys() == FAULTS.keys()
-    serving = ServingConfig(history=0, ask="never", language="de")
-    async with open_bot(tmp_path, sections={"serving": serving}) as bot:
-        await bot.rated(8)
-        await bot.train()
-        for task in ("maintenance", "news"):
-            bot.app._tasks[task].cancel()
-        await bot.app.news.look()
-        watched = Watched(bot)
-        for name, (begins, ends) in GERMAN.items():
-            with pytest.MonkeyPatch.context() as patch:
-                FAULTS[name][0](bot, patch)
-                [told] = await watched.after(HOUR)
-                assert begins in told, name
-            [told] = await watched.after(HOUR)
-            assert ends in told, name
+async def test_each_of_ten_planted_faults_and_more_is_told_once_and_so_is_its_end(tmp_path: Path) -> None:
+    assert len(FAULTS) >= 10
+    async with watched(tmp_path) as on:
+        assert await on.after(TOLD) == [], "nothing is wrong"
+        for name, fault in FAULTS.items():
+            on.reads("en")
+            async with fault.plant(on):
+                [told] = await on.after(TOLD)
+                assert fault.begins[0] in told, name
+                if name != "store":  # then nobody can know what was told
+                    on.restart()
+                assert await on.after(TOLD) == [], f"{name}, after a restart"
+            [told] = await on.after(OVER)
+            assert fault.ends[0] in told, name
+            on.reads("de")
+            async with fault.plant(on):
+                [told] = await on.after(TOLD)
+                assert fault.begins[1] in told, f"{name}, once more"
+            [told] = await on.after(OVER)
+            assert fault.ends[1] in told, name
+        assert await on.after(TOLD) == []
 
 
 async def test_what_comes_and_goes_is_no_news(tmp_path: Path) -> None:
-    async with open_bot(tmp_path) as bot:
-        bot.app._tasks["maintenance"].cancel()
-        watched = Watched(bot)
-        with pytest.MonkeyPatch.context() as patch:
-            store_fails(bot, patch)
-            patch.setattr(pairing, "locked", unreadable)
-            no_space(bot, patch)
-            assert len(await watched.after(HOUR)) == 2, "what can be seen is told although the store fails"
-        assert len(await watched.after(HOUR)) == 2
-        with pytest.MonkeyPatch.context() as patch:
-            no_space(bot, patch)
-            assert await watched.after(STANDS - 1) == []
-        assert await watched.after(HOUR) == []
-        with pytest.MonkeyPatch.context() as patch:
-            no_space(bot, patch)
-            assert len(await watched.after(STANDS)) == 1
-        assert await watched.after(GONE - 1) == []
-        with pytest.MonkeyPatch.context() as patch:
-            no_space(bot, patch)
-            assert await watched.after(HOUR) == [], "it was never over"
+    assert (STANDS, GONE) == (MINUTE, 2 * MINUTE)
+    async with watched(tmp_path) as on:
+        async with contextlib.AsyncExitStack() as both:
+            await both.enter_async_context(planted.no_space(on))
+            await both.enter_async_context(planted.store_fails(on))
+            assert len(await on.after(TOLD)) == 2, "what can be seen is told although the store fails"
+        assert len(await on.after(OVER)) == 2
+        async with planted.no_space(on):
+            assert await on.after(1) == [], "it has not stood for a minute"
+        assert await on.after(OVER) == []
+        async with planted.no_space(on):
+            assert len(await on.after(TOLD)) == 1
+        assert await on.after(2) == [], "it has not been gone for two"
+        async with planted.no_space(on):
+            assert await on.after(OVER) == [], "it was never over"
 
 
-@pytest.mark.parametrize(
-    ("now", "then", "told"),
-    [
+async def test_an_adapter_that_a_server_takes_again_is_no_news(tmp_path: Path) -> None:
+    async with watched(tmp_path) as on:
+        for breaks in (on.bot.fake.forget, on.bot.fake.ignore):
+            breaks()
+            assert await on.after(OVER) == []
+            assert await on.bot.app.server.served() == 1
+
+
+@pytest.mark.parametrize("then", ["base", "another"])
+async def test_who_goes_another_way_hears_no_more_of_a_version_that_was_lost(
+    tmp_path: Path, then: str
+) -> None:
+    async with watched(tmp_path) as on:
+        bot = on.bot
+        bot.fake.set(refused=[1])
+        bot.fake.forget()
+        [told] = await on.after(TOLD)
+        assert "v1 cannot be used any more" in told
+        assert "The base model answers. `/rl rollback 1` tries it again." in told
+        assert await _lost(bot) == "1"
+        if then == "base":
+            await bot.rollback("base")
+        else:
+            await bot.rated(8)
+            assert (await bot.train()).version == 2
+        assert not await _lost(bot)
+        assert [text for text in await on.after(OVER) if "v1" in text] == []
+
+
+async def _lost(bot: Bot) -> str:
+    return await bot.store.read(lambda db: settings.switch(db, adapters.lost_switch(bot.app.registry.model)))
+
+
+async def _unrated(db: aiosqlite.Connection) -> None:
+    await db.execute("DELETE FROM labels")
+    await db.execute("UPDATE turns SET rated = 0")
+
+
+async def test_fewer_likes_are_told_only_where_there_are_enough_ratings_and_it_is_clear(
+    tmp_path: Path,
+) -> None:
+    cases = (
         ((12, 40), (30, 40), True),
         ((12, 29), (39, 40), False),
         ((20, 40), (22, 40), False),
         ((20, 40), (30, 40), False),  # 95 % sure, once: but it is looked at after each rating
         ((39, 40), (12, 40), False),
-    ],
-)
-async def test_fewer_likes_are_told_only_where_there_are_enough_ratings_and_it_is_clear(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: tuple[int, int], then: tuple[int, int], told: bool
-) -> None:
-    async with open_bot(tmp_path) as bot:
-        await bot.rated(8)
-        await bot.train()
-
-        async def of(db: object, pool: object, version: int) -> Acceptance:
-            good, rated = now if version else then
-            return Acceptance(version=version, good=good, rated=rated)
-
-        monkeypatch.setattr(acceptance, "of", of)
-        assert bool(await Alerts(bot.app)._liked_less()) == told
+    )
+    async with watched(tmp_path) as on:
+        for now, then, told in cases:
+            await on.bot.store.write(_unrated)
+            for version, (good, rated) in ((1, now), (0, then)):
+                await on.rated([1.0] * good + [-1.0] * (rated - good), version=version)
+            assert bool(await Alerts(on.bot.app)._liked_less()) == told, (now, then)
