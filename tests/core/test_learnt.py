@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.api.learnt import AnsweredTwice, Learnt, account, card, shown
+from goodbot.api.learnt import AnsweredTwice, Learnt, account, card, drifted, shown
 from goodbot.api.texts import LANGUAGES
 from goodbot.commands.base import Result
 from goodbot.config import ServingConfig
@@ -29,6 +29,10 @@ def shift(
 SHORTER = shift("length", -0.38, before=100.0, after=62.0)
 LISTS = shift("lists", -0.3)
 CHANCE = shift("emoji", 0.2, named=False)
+DRIFT = shift("other_language", 0.18, before=0.02, after=0.2, low=0.08, named=False)
+DRIFTED = (
+    "Some of its answers are in another language now (2% → 20%), and the ratings do not clearly ask for that."
+)
 
 
 def learnt(*shifts: dict[str, Any], **changes: Any) -> Learnt:
@@ -119,7 +123,31 @@ def test_figures_that_are_none_are_refused(broken: dict[str, Any]) -> None:
         learnt({**SHORTER, **broken})
 
 
+def test_another_language_that_nobody_asked_for_is_said_where_the_answers_prove_it() -> None:
+    assert drifted(learnt(SHORTER, DRIFT)) == DRIFTED
+    assert card(learnt(SHORTER, DRIFT)) == "shorter (−38%)"
+    asked = {**DRIFT, "named": True}
+    few, unsure, back = ({**DRIFT, **other} for other in ({"change": 0.09}, {"low": -0.01}, {"change": -0.3}))
+    for other in (asked, few, unsure, {**back, "low": -0.4}, CHANCE):
+        assert drifted(learnt(other)) == ""
+    assert drifted(None) == ""
+    assert len({drifted(learnt(DRIFT), language) for language in LANGUAGES}) == len(LANGUAGES)
+
+
 # -- where they are said
+
+
+async def test_a_version_that_drifts_into_another_language_is_told_of_once(tmp_path: Path) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot, DRIFT, CHANCE)
+        await until(lambda: news(bot))
+        await bot.app.news.look()
+        [text] = [said.text for said in bot.chat.news if DRIFTED in said.text]
+        assert text.startswith(f"v1 is live. {DRIFTED} It learnt from ")
+        assert f"last training: v1 answers. {DRIFTED}" in await bot.command("status")
+        assert (await why(bot)).text.splitlines()[1] == DRIFTED
+        card_ = (await bot.chat.host.overview(bot.chat.typed("why").user)).learnt
+        assert card_.told.endswith(DRIFTED)
 
 
 async def test_the_news_begin_with_what_changed_and_show_the_owner_their_own_question(tmp_path: Path) -> None:

@@ -21,14 +21,17 @@ EXAMPLES = 8
 LONGEST = 400
 """with so many characters of each."""
 LENGTH = "length"
+OTHER_LANGUAGE = "other_language"
 MARKS = ".,;:!?…\"'“”„‘’«»()[]{}*_#-–—`~¡¿。，！？、"
 """What may stand around a word."""
 _WORD = 24
 _FEATURES = {
     *(LENGTH, "line_breaks", "lists", "code", "markup", "emoji", "exclamations", "questions", "greetings"),
-    *("refusals", "first_person", "other_language", "opens"),
+    *("refusals", "first_person", OTHER_LANGUAGE, "opens"),
 }
 """By the names that the child gives; what is more or less of each is in the catalogue."""
+_DRIFT = 0.1
+"""Of the answers: fewer more of them in another language are not worth a word."""
 _WIDE = 66
 """Characters of an answer that are shown: with its label a line of 80 columns."""
 
@@ -87,6 +90,14 @@ class Learnt:
     def named(self) -> list[Shift]:
         """What may be said, the largest change first."""
         return sorted((one for one in self.known if one.named), key=lambda one: -abs(one.change))
+
+    @property
+    def drift(self) -> Shift | None:
+        """That answers have gone over to another language, which the ratings did not ask for."""
+        for one in self.shifts:
+            if one.feature == OTHER_LANGUAGE and not one.named and one.low > 0 and one.change >= _DRIFT:
+                return one
+        return None
 
     @classmethod
     def parse(cls, event: Mapping[str, Any]) -> Learnt:
@@ -151,6 +162,12 @@ def account(learnt: Learnt | None, language: str = "") -> str:
         questions=learnt.questions,
         told=commas(language, *said),
     )
+
+
+def drifted(learnt: Learnt | None, language: str = "") -> str:
+    """A sentence that warns of another language, which the ratings do not ask for; empty: there is none."""
+    drift = learnt.drift if learnt else None
+    return say("language_drift", language, figures=_figures(drift, language)) if drift else ""
 
 
 def shown(pairs: Sequence[AnsweredTwice], heading: str, version: str, language: str = "") -> list[str]:

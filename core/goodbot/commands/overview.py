@@ -10,11 +10,11 @@ from goodbot.access.authorization import person
 from goodbot.api import progress
 from goodbot.api.commands import find
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey, UserRef
-from goodbot.api.learnt import card
+from goodbot.api.learnt import card, drifted
 from goodbot.api.overview import LearntCard, Overview, TrainingNow, VersionRatings
 from goodbot.api.sentences import clause_of, ended, sentence
 from goodbot.api.server import BASE
-from goodbot.api.texts import say
+from goodbot.api.texts import joined, retold, say
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
 from goodbot.commands.liked import liked
@@ -99,6 +99,7 @@ async def _lesson(call: Call, active: int) -> LearntCard:
         told = say("lesson_changed", language, what=said)
     else:
         told = say("lesson_same", language)
+    told = joined(language, told, drifted(changed, language))
     return LearntCard(version=active, told=told, pinned=row.pinned, pairs=pairs)
 
 

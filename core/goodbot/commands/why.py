@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
-from goodbot.api.learnt import AnsweredTwice, Learnt, account, shown
-from goodbot.api.sentences import Reason, brief, clause, clause_of, sentence, words
+from goodbot.api.learnt import AnsweredTwice, Learnt, account, drifted, shown
+from goodbot.api.sentences import Reason, brief, clause, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.texts import commas, day, joined, pauses, reworded, say
 from goodbot.api.turns import CHOICE
@@ -70,7 +70,7 @@ async def _why(call: Call) -> Result:
     if len(line) > 1:
         lines.append(say("why_earlier", language, learnt=counted(earlier, language)))
     changed, pairs = await what_changed(call, line[-1])
-    lines[1:1] = [account(changed, language)] if changed and changed.named else []
+    lines[1:1] = [*filter(None, (account(changed, language), drifted(changed, language)))]
     lines += shown(pairs, say("why_changed", language), f"v{active}", language)
     asked = bool(run := line[-1].run) and await s.store.read(lambda db: comparisons.asks(db, run))
     if not (off or pairs or asked):

@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-from goodbot.api.learnt import card, shown
-from goodbot.api.texts import say
+from goodbot.api.learnt import card, drifted, shown
+from goodbot.api.texts import joined, say
 from goodbot.store import Store, comparisons, people, shifts
 from goodbot.store.runs import Run
 
 
 async def said(store: Store, run: Run, language: str = "") -> str:
-    """What answers and ratings prove, in a sentence; empty where that is nothing.
+    """What answers and ratings prove, and a warning where the language is another one; empty: neither.
 
-    And while owners are asked which version is better: they would know which answer is whose.
+    Empty, too, while owners are asked which version is better: they would know which answer is whose.
     """
     if await store.read(lambda db: comparisons.asks(db, run.id)):
         return ""
     found = await store.read(lambda db: shifts.of(db, run.id))
     told = card(found, language)
-    return say("what_changed", language, told=told) if told else ""
+    what = say("what_changed", language, told=told) if told else ""
+    return joined(language, what, drifted(found, language))
 
 
 async def example(store: Store, run: int, version: int, person: str, language: str = "") -> str:
