@@ -27,6 +27,7 @@ from typing import Any
 from goodbot.base import cage as cages
 from goodbot.base import priority, scratch
 from goodbot.base.scratch import Scratch
+from goodbot.base.worded import Worded
 
 _KEPT = (
     *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "TMPDIR"),
@@ -152,15 +153,16 @@ async def start(
 
 def why_not(error: OSError) -> str:
     """Why a child could not be started, and what helps, as a clause."""
+    room, close = Worded("make room on the disk"), Worded("close other programs")
     helps = {
-        errno.ENOSPC: "make room on the disk",
-        errno.EDQUOT: "make room on the disk",
-        errno.ENOMEM: "close other programs",
-        errno.EAGAIN: "close other programs",
-        errno.EMFILE: "start goodbot with a higher `ulimit -n`",
-        errno.ENFILE: "close other programs",
-    }.get(error.errno or 0, "`goodbot doctor` looks for the cause")
-    return f"it cannot be started ({error.strerror or error}): {helps}"
+        errno.ENOSPC: room,
+        errno.EDQUOT: room,
+        errno.ENOMEM: close,
+        errno.EAGAIN: close,
+        errno.EMFILE: Worded("start goodbot with a higher `ulimit -n`"),
+        errno.ENFILE: close,
+    }.get(error.errno or 0, Worded("`goodbot doctor` looks for the cause"))
+    return Worded("it cannot be started ({why}): {help}", why=error.strerror or str(error), help=helps)
 
 
 def run(

@@ -19,6 +19,7 @@ from goodbot.api.report import FixedQuestion
 from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ConfigError, ServerError
 from goodbot.base.text import clean
+from goodbot.base.worded import Worded
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
 from goodbot.learning.training.settings import shape
@@ -138,5 +139,5 @@ async def ask(services: Services, told: Callable[[int, int], None]) -> tuple[int
                     done += 1
                     told(done, len(questions))
     if not done:
-        raise ServerError("the model has answered none of them: try again in a few minutes")
+        raise ServerError(Worded("the model has answered none of them: try again in a few minutes"))
     return version, done

@@ -11,6 +11,7 @@ from goodbot.api.sentences import version as version_name
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
 from goodbot.api.texts import say
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.commands.base import Call, Result
 
 _PROMPTS = ("Hello! Who are you?", "Say one sentence about the weather.")
@@ -75,4 +76,4 @@ async def _answer(server: Server, version: int, words: str) -> Generated:
         async for piece in pieces:
             if isinstance(piece, Generated):
                 return piece
-    raise ServerError("the server ended an answer without saying what it was")
+    raise ServerError(Worded("the server ended an answer without saying what it was"))

@@ -12,6 +12,7 @@ from typing import TypeVar
 from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.server import GenerateRequest, Piece, Server
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.worded import Worded
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ async def pieces(
             answer = await stack.enter_async_context(contextlib.aclosing(server.generate(request)))
             async for piece in answer:
                 return piece, answer
-            raise ServerError("the model server ended an answer half way")
+            raise ServerError(Worded("the model server ended an answer half way"))
 
         first, rest = await or_active(begin, request, only=only)
         yield first

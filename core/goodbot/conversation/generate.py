@@ -30,6 +30,7 @@ from goodbot.api.texts import say
 from goodbot.api.turns import Turn, ids, turn_id
 from goodbot.base.clock import growing
 from goodbot.base.errors import ConnectorError, RetriableError, ServerError, StoreError, StoreFullError
+from goodbot.base.worded import Worded
 from goodbot.conversation.asking import conversation, pieces
 from goodbot.conversation.presence import Presence
 from goodbot.conversation.rating_requests import RatingRequests
@@ -167,10 +168,11 @@ class Generator:
                 text = piece if isinstance(piece, str) else piece.text
                 size = len(text) if whole else size + len(text)
                 if size > most or now - begun > _LONGEST_ANSWER:
-                    raise ServerError(
-                        "the model server does not come to an end with an answer, which was cut "
-                        "off: look at what [serving] url leads to"
+                    endless = (
+                        "the model server does not come to an end with an answer, which was cut off: look at "
+                        "what [serving] url leads to"
                     )
+                    raise ServerError(Worded(endless))
                 if whole:
                     return piece
                 if isinstance(piece, str):
@@ -180,7 +182,7 @@ class Generator:
                     told = True
                     with contextlib.suppress(ConnectorError):  # the answer comes all the same
                         await stream.note(say("thinking", stream.language))
-        raise ServerError("the model server ended an answer half way")
+        raise ServerError(Worded("the model server ended an answer half way"))
 
     async def reply(self, turn: Turn, language: str, reply_to: str = "") -> Reply:
         """A turn as it goes out, with buttons where it asks for a rating.

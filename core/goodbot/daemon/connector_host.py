@@ -24,6 +24,7 @@ from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.base.worded import said_by
 from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
 from goodbot.commands.overview import overview
@@ -97,7 +98,7 @@ class RunningHost:
                 await task
             except FatalConnectorError as error:
                 logger.error("%s stopped: %s", self._name, error, extra=ids)
-                self._connectors.errors[self._name] = str(error)
+                self._connectors.errors[self._name] = said_by(error)
             except Exception as error:
                 logger.exception("%s: %s failed", self._name, name, extra=ids)
                 self._connectors.errors[self._name] = f"{name} failed: {message_of(error)}"

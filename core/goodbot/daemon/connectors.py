@@ -24,7 +24,7 @@ from goodbot.base.errors import (
 )
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
-from goodbot.base.worded import Worded
+from goodbot.base.worded import Worded, said_by
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
 from goodbot.config.secrets import SecretStore
@@ -71,10 +71,11 @@ class ConnectorManager:
             host = RunningHost(spec, self._services, self._dispatcher, environ)
             _, settings = config.connector(name, spec.settings)
             if missing := [one for one in spec.needs(settings) if not host.secrets.get(one)]:
-                raise ConfigError(
-                    f"the {name} connector has no token: run `goodbot connect {name}`, or set the "
-                    f"environment variable {missing[0]}"
+                none = (
+                    "the {name} connector has no token: run `goodbot connect {name}`, or set the environment "
+                    "variable {variable}"
                 )
+                raise ConfigError(Worded(none, name=name, variable=missing[0]))
             module, _, cls = spec.factory.partition(":")
             self._hosts[name], self._tried[name] = host, asyncio.Event()
             self._running[name] = getattr(import_module(module), cls)(host, settings)
@@ -109,12 +110,11 @@ class ConnectorManager:
             await self._running[name].start()
         except RetriableError as error:
             logger.warning("%s did not start, it is tried again: %s", name, error, extra=ids)
-            self._errors[name] = f"{error} (trying again)"
-            self._retrying.add(name)
+            self._errors[name] = Worded("{why} (trying again)", why=said_by(error))
             return error.retry_after
         except GoodbotError as error:
             logger.error("%s did not start: %s", name, error, extra=ids)
-            self._errors[name] = str(error)
+            self._errors[name] = said_by(error)
         except Exception as error:
             logger.exception("%s did not start", name, extra=ids)
             self._errors[name] = unexpected(error)

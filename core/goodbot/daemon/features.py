@@ -15,6 +15,7 @@ from goodbot.api.registry import registered
 from goodbot.base.clock import growing
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError, UsageError, unexpected
 from goodbot.base.installed import missing_modules
+from goodbot.base.worded import said_by
 from goodbot.commands import report_parts
 from goodbot.commands.base import Result
 from goodbot.commands.services import Services
@@ -135,7 +136,7 @@ class Features:
                 return self._trouble(name, "")
             except Exception as error:
                 logger.exception("the feature %s", name)
-                why = str(error) if isinstance(error, GoodbotError) else unexpected(error)
+                why = said_by(error) if isinstance(error, GoodbotError) else unexpected(error)
                 self._trouble(name, f"it has failed and is started again: {why}")
             finally:
                 tries = 0 if well.done() else tries

@@ -19,6 +19,7 @@ from goodbot.api.server import BASE
 from goodbot.base.clock import Clock, Reached
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.intervals import difference
+from goodbot.base.worded import said_by
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.store import Store, acceptance, adapters, canaries, codec
 from goodbot.store.acceptance import Acceptance
@@ -130,7 +131,7 @@ class Canary:
             live = await self._registry.activate(trial.version, expected=trial.against)
         except AdapterError as error:
             logger.error("v%d does not go live: %s", trial.version, error)
-            return await self._end(trial, "failed", in_words(str(error)))
+            return await self._end(trial, "failed", in_words(said_by(error)))
         if live:
             logger.info("v%d has passed its trial", trial.version)
         elif await self._registry.active() != trial.against:

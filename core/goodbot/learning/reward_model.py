@@ -21,6 +21,7 @@ from goodbot.api.predicted import FEATURE, LEAST, Predicted
 from goodbot.api.sentences import Reason, because, clause, in_words, words
 from goodbot.api.turns import Turn
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import said_by
 from goodbot.inference.servers import choice
 from goodbot.learning import worker_process
 from goodbot.learning.core import Core
@@ -141,7 +142,7 @@ async def _computed(parts: LearningParts, items: list[dict[str, Any]]) -> Predic
         return _read(child.result(), parts.clock.now())
     except TrainingError as error:
         logger.warning("the reward model: %s", error)
-        return [*in_words(str(error)), because("predict_unusable")][0]
+        return [*in_words(said_by(error)), because("predict_unusable")][0]
     except (ValueError, KeyError, TypeError):
         return because("predict_unusable")
     finally:

@@ -22,6 +22,7 @@ from goodbot.api.progress import PHASES
 from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
+from goodbot.base.worded import Worded
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,8 @@ async def run(
             cage=cage,
         )
     except OSError as error:
-        raise TrainingError(f"the {who}: {spawn.why_not(error)}") from error
+        cannot = Worded("{who}: {why}", who=_named(who), why=spawn.why_not(error))
+        raise TrainingError(cannot) from error
     stderr: deque[str] = deque(maxlen=_LAST_LINES)
     draining = asyncio.create_task(drain(process, stderr), name=f"{who} log")
     try:
@@ -118,6 +120,11 @@ async def run(
         raise TrainingError(kept(last.get("reason")), kind=kept(last.get("kind", "error")))
     _tell(who, "\n".join(stderr))
     raise _death(who, process.returncode)
+
+
+def _named(who: str) -> str:
+    """A child, as errors call it."""
+    return {"trainer": Worded("the trainer"), "converter": Worded("the converter")}.get(who, f"the {who}")
 
 
 def kept(said: object) -> str:
@@ -145,13 +152,16 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 def _death(who: str, code: int | None) -> TrainingError:
     """Of a child that has said no last word."""
     if code is None or code >= 0:
-        return TrainingError(f"the {who} ended without a result (exit code {code})", kind="died")
+        none = "{who} ended without a result (exit code {code})"
+        return TrainingError(Worded(none, who=_named(who), code=code), kind="died")
     name = signal.Signals(-code).name
     if name == "SIGXCPU":
-        return TrainingError(f"the {who} computed for longer than it may and was ended", kind="endless")
+        long = Worded("{who} computed for longer than it may and was ended", who=_named(who))
+        return TrainingError(long, kind="endless")
     if name == "SIGKILL":
-        return TrainingError(f"the {who} was killed by SIGKILL (out of memory?)", kind="killed")
-    return TrainingError(f"the {who} was killed by {name}", kind="died")
+        killed = Worded("{who} was killed by SIGKILL (out of memory?)", who=_named(who))
+        return TrainingError(killed, kind="killed")
+    return TrainingError(Worded("{who} was killed by {name}", who=_named(who), name=name), kind="died")
 
 
 def _cage(job: Mapping[str, Any], seconds: int) -> spawn.Cage:
@@ -171,9 +181,11 @@ def _look_through(cage: spawn.Cage, who: str) -> None:
     try:
         found = cage.foreign()
     except OSError as error:
-        raise TrainingError(f"what the {who} left cannot be read ({error.strerror})") from error
+        unread = Worded("what {who} left cannot be read ({why})", who=_named(who), why=error.strerror)
+        raise TrainingError(unread) from error
     if found:
-        raise TrainingError(f"the {who} left {Path(found).name[:80]!a}, which is no plain file")
+        odd = "{who} left {name}, which is no plain file"
+        raise TrainingError(Worded(odd, who=_named(who), name=ascii(Path(found).name[:80])))
 
 
 def _tell(who: str, words: str) -> None:
@@ -220,9 +232,11 @@ async def _next_event(stdout: asyncio.StreamReader, who: str) -> Mapping[str, An
         line = await _patiently(stdout.readline(), who)
         event = json.loads(line) if line else None
     except (ValueError, RecursionError) as error:
-        raise TrainingError(f"the {who} wrote something that is not its protocol") from error
+        raise TrainingError(
+            Worded("{who} wrote something that is not its protocol", who=_named(who))
+        ) from error
     if line and not _known(event):
-        raise TrainingError(f"the {who} wrote something that is not its protocol")
+        raise TrainingError(Worded("{who} wrote something that is not its protocol", who=_named(who)))
     return cast("Mapping[str, Any] | None", event)
 
 
@@ -249,6 +263,6 @@ async def _patiently(work: Awaitable[_T], who: str) -> _T:
         async with asyncio.timeout(_SILENT_SECONDS):
             return await work
     except TimeoutError as error:
-        raise TrainingError(
-            f"the {who} has said nothing for {_SILENT_SECONDS / 60:g} minutes and was ended", kind="silent"
-        ) from error
+        silent = "{who} has said nothing for {minutes} min and was ended"
+        said = Worded(silent, who=_named(who), minutes=f"{_SILENT_SECONDS / 60:g}")
+        raise TrainingError(said, kind="silent") from error

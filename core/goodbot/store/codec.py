@@ -6,8 +6,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from array import array
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from goodbot.api.events import (
     Button,
@@ -24,10 +24,12 @@ from goodbot.api.events import (
 )
 from goodbot.api.sentences import Reason, in_words, words
 from goodbot.base.sampling import UNFILTERED, Filters
+from goodbot.base.worded import Worded, said_by
 
 _OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
 
 
+_WORDED = "worded"
 _CODED = '[["'
 """So begins what `dump_reasons` makes of codes."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -42,10 +44,12 @@ def dump_json(value: Any) -> str:
 def dump_reasons(reasons: Sequence[Reason]) -> str:
     """Reasons as one text: JSON, or the words alone of what has no code."""
     match reasons:
-        case [Reason(code="text", facts={"text": str(text)})] if not text.startswith(_CODED):
-            return text
+        case [Reason(code="text", facts={"text": str(text)})] if not (
+            text.startswith(_CODED) or (isinstance(text, Worded) and text.values)
+        ):
+            return str(text)
         case _:
-            return dump_json(list(reasons)) if reasons else ""
+            return dump_json([_apart(one) for one in reasons]) if reasons else ""
 
 
 def load_reasons(text: str) -> tuple[Reason, ...]:
@@ -53,9 +57,42 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
     if not text.startswith(_CODED):
         return in_words(text)
     try:
-        return tuple(Reason(code, facts) for code, facts in json.loads(text))
+        return tuple(Reason(code, _together(facts)) for code, facts in json.loads(text))
     except (ValueError, TypeError):
         return in_words(text)
+
+
+def _apart(value: Any) -> Any:
+    """What is worded as its text and its values, so that it can be said in any language later."""
+    match value:
+        case Worded() if value.values:
+            return {_WORDED: [value.text, {name: _apart(one) for name, one in value.values.items()}]}
+        case BaseException():
+            return _apart(said_by(value))
+        case Mapping():
+            return {name: _apart(one) for name, one in cast("Mapping[str, Any]", value).items()}
+        case list() | tuple():
+            return [_apart(one) for one in cast("Sequence[Any]", value)]
+        case str() | int() | float() | None:
+            return value
+        case _:
+            return str(value)
+
+
+def _together(value: Any) -> Any:
+    """The same again. Raises ValueError where the values are not those of the text."""
+    match value:
+        case {"worded": [str(text), dict(values)]}:
+            try:
+                return Worded(text, **_together(values))
+            except (LookupError, AttributeError) as error:
+                raise ValueError(text) from error
+        case dict():
+            return {name: _together(one) for name, one in cast("dict[str, Any]", value).items()}
+        case list():
+            return [_together(one) for one in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def worded_reasons(text: str) -> str:

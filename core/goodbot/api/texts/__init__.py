@@ -164,8 +164,10 @@ def _known() -> Mapping[str, str]:
 def retold(text: str, language: str = "") -> str:
     """What is kept in the store as an English text of the catalogue, in the reader's language.
 
-    Anything else, as a server's own words, stays as it is.
+    Anything else, as a server's own words, stays as it is; what is worded is said as `reworded` says it.
     """
+    if isinstance(text, Worded):
+        return reworded(text, language)
     key = _known().get(text)
     return say(key, language) if key and "{" not in text else text
 
@@ -174,8 +176,10 @@ def reworded(said: object, language: str = "") -> str:
     """What the code says in English, if it is `Worded` or an error that is, in the reader's language."""
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said
-    if language == ENGLISH or not isinstance(found, Worded):
+    if language == ENGLISH:
         return str(found)
+    if not isinstance(found, Worded):
+        return retold(str(found), language)
     key = _known().get(found.text)
     text = catalogue(language)[key] if key else found.text
     return filled(text, language, found.values) if found.values else str(text)

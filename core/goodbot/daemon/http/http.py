@@ -13,6 +13,7 @@ from goodbot.api.texts import say
 from goodbot.base.clock import SystemClock
 from goodbot.base.descriptors import Descriptors
 from goodbot.base.errors import ConfigError, StoreError
+from goodbot.base.worded import Worded
 from goodbot.config import HttpConfig
 from goodbot.config.lock import HTTP_SOCKET, socket_path
 from goodbot.config.sections import PORT
@@ -147,11 +148,14 @@ class Http:
         host = self._config.host
         if not self._config.url and not is_loopback(host):
             address = f"http://localhost:{self._config.port or PORT}"
-            raise ConfigError(
-                f'[http] host = "{host}" would let others on the network reach goodbot. Tokens and texts '
-                "would cross it unencrypted. Take `host` out and put a proxy with TLS before goodbot. If it "
-                f'is meant so (a container, a VPN), say in `url` where people open it, like "{address}"'
+            open_ = (
+                '[http] host = "{host}" would let others on the network reach goodbot. Tokens and '
+                "texts would "
+                "cross it unencrypted. Take `host` out and put a proxy with TLS before goodbot. If it "
+                "is meant "
+                'so (a container, a VPN), say in `url` where people open it, like "{address}"'
             )
+            raise ConfigError(Worded(open_, host=host, address=address))
 
     async def _listen_at_home(self, server: HttpServer) -> None:
         """A Unix socket for programs of this machine; by now the directory's lock is ours."""

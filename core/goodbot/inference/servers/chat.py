@@ -35,6 +35,7 @@ from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.sse import EventStream
 from goodbot.base.thoughts import Thought, ThoughtTags
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.upstream import StatusError, Upstream
 
 logger = logging.getLogger(__name__)
@@ -162,9 +163,10 @@ class _Answer:
         try:
             chunk = as_object(json.loads(data))
         except (ValueError, RecursionError):
-            raise ServerError(f"{self._place} sent something that is no answer") from None
+            raise ServerError(Worded("{place} sent something that is no answer", place=self._place)) from None
         if is_failure(chunk):
-            raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
+            why = said(chunk) or Worded("it does not say why")
+            raise ServerError(Worded("{place} failed: {why}", place=self._place, why=why))
         extension = as_object(chunk.get("sglext"))
         before = len(self._tokens)
         self._prompt = self._prompt or ids(chunk.get("prompt_token_ids")) or ids(extension.get("input_ids"))
@@ -214,4 +216,4 @@ class _Answer:
         return whole
 
     def _broken(self) -> ServerError:
-        return ServerError(f"{self._place} broke its answer off")
+        return ServerError(Worded("{place} broke its answer off", place=self._place))

@@ -31,6 +31,7 @@ from goodbot.api.server import GenerateRequest, Server, ServerParts
 from goodbot.api.survey import ListedModel
 from goodbot.base.errors import AdapterError
 from goodbot.base.sampling import Filters
+from goodbot.base.worded import Worded
 from goodbot.inference.servers import chat, listing
 from goodbot.inference.servers.guarding import marks_of
 from goodbot.inference.servers.upstream import StatusError, Upstream
@@ -59,7 +60,7 @@ class ServerDriver(Server):
 
     async def attach(self, name: str, directory: Path) -> None:
         """Load the adapter in `directory` (PEFT, verified) as `name`. Raises AdapterError, ServerError."""
-        raise AdapterError(f"{self.upstream.title} takes no adapters")
+        raise AdapterError(Worded("{title} takes no adapters", title=self.upstream.title))
 
     async def detach(self, name: str) -> None:
         """Forget `name`, which nobody uses; what is not there is ignored. Raises ServerError."""

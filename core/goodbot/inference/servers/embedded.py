@@ -18,6 +18,7 @@ from goodbot.api.sampler import GivenAnswer
 from goodbot.api.server import BASE, Generated, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import Thought
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.sampler_process import SamplerProcess
 
 logger = logging.getLogger(__name__)
@@ -94,10 +95,11 @@ class EmbeddedServer(Server):
     async def load(self, version: int, directory: Path) -> None:
         if version != BASE and version not in self._loaded:
             if self._away:
-                raise ServerError(
-                    "a training has the model's memory, so no adapter can be loaded; "
-                    "try again when it is over"
+                busy = (
+                    "a training has the model's memory, so no adapter can be loaded; try again when it "
+                    "is over"
                 )
+                raise ServerError(Worded(busy))
             await self._load(version, directory)
 
     async def _load(self, version: int, directory: Path) -> None:
@@ -112,14 +114,14 @@ class EmbeddedServer(Server):
             with self._noticed(version):
                 await self._sampler.call("activate", version=version)
         elif version != BASE and version not in self._loaded:
-            raise AdapterError(f"v{version} is not loaded")
+            raise AdapterError(Worded("v{version} is not loaded", version=version))
         self._active = version
 
     async def unload(self, version: int) -> None:
         if version not in self._loaded:
             return
         if version == self._active:
-            raise AdapterError(f"v{version} is active and cannot be unloaded")
+            raise AdapterError(Worded("v{version} is active and cannot be unloaded", version=version))
         del self._loaded[version]  # first: whoever wants it meanwhile has to load it again
         if not self._away:
             await self._sampler.call("unload", version=version)

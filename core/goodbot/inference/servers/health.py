@@ -15,6 +15,7 @@ from goodbot.api.sentences import clause_of
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
 from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.worded import Worded, said_by
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +68,13 @@ async def probe(server: Server, version: int) -> None:
                 if isinstance(piece, Generated):
                     answered = piece.version
     except TimeoutError as error:
-        raise ServerError(f"v{version} did not answer within {_LONGEST:.0f} s") from error
+        late = Worded(
+            "v{version} did not answer within {seconds} s", version=version, seconds=round(_LONGEST)
+        )
+        raise ServerError(late) from error
     if answered != version:
-        raise ServerError(f"the server answered with v{answered} when asked for v{version}")
+        other = "the server answered with v{answered} when asked for v{version}"
+        raise ServerError(Worded(other, answered=answered, version=version))
 
 
 class HealthMonitor:
@@ -85,7 +90,7 @@ class HealthMonitor:
         try:
             fingerprint = await asyncio.to_thread(Fingerprint.of, directory)
         except AdapterError as error:
-            return _proof(version, ServedAs.UNTOLD, str(error))
+            return _proof(version, ServedAs.UNTOLD, said_by(error))
         if fingerprint is None:
             return _proof(version, ServedAs.UNTOLD, "kept_no_fingerprint")
         try:
@@ -93,11 +98,12 @@ class HealthMonitor:
                 most = _ALL if thorough else 1
                 verdict = await fingerprint_check.prove(self._server, version, fingerprint, most)
         except AdapterError as error:  # it does not know it any more
-            return _proof(version, ServedAs.BASE, str(error))
+            return _proof(version, ServedAs.BASE, said_by(error))
         except TimeoutError:
             return _proof(version, ServedAs.UNTOLD, "kept_busy")
         except ServerError as error:
-            return _proof(version, ServedAs.UNTOLD, f"the model server did not tell: {error}")
+            silent = Worded("the model server did not tell: {why}", why=said_by(error))
+            return _proof(version, ServedAs.UNTOLD, silent)
         return _proof(version, verdict)
 
     def doubts(self, found: VersionHealth) -> bool:

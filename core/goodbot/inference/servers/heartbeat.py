@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import said_by
 from goodbot.inference.servers.upstream import Unreachable
 
 SECONDS = 10.0
@@ -51,7 +52,7 @@ class Heartbeat:
             except ServerError as error:
                 self._misses += 1
                 if isinstance(error, Unreachable) or self._misses >= _MISSES:
-                    self.down = str(error)
+                    self.down = said_by(error)
                 continue
             self.down, self._misses = "", 0
             await self._well()

@@ -9,6 +9,7 @@ from posixpath import dirname
 from goodbot.api.chat_answers import as_list, as_object
 from goodbot.api.survey import ListedModel
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.upstream import Upstream
 
 PREFIX = "goodbot-v"
@@ -38,12 +39,15 @@ def base(listed: Sequence[ListedModel], wanted: str, place: str) -> str:
     choice = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
     if wanted:
         if names and wanted not in names:
-            raise ServerError(f"{place} has no model {wanted!r}: set [serving] model to one of {choice}")
+            none = "{place} has no model {name}: set [serving] model to one of {choice}"
+            raise ServerError(Worded(none, place=place, name=repr(wanted), choice=choice))
         return wanted
     if not names:
-        raise ServerError(f"{place} offers no model: load one there, or set [serving] model")
+        empty = "{place} offers no model: load one there, or set [serving] model"
+        raise ServerError(Worded(empty, place=place))
     if len(names) > 1:
-        raise ServerError(f"{place} offers several models: set [serving] model to one of {choice}")
+        many = "{place} offers several models: set [serving] model to one of {choice}"
+        raise ServerError(Worded(many, place=place, choice=choice))
     return names[0]
 
 

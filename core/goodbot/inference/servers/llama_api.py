@@ -26,6 +26,7 @@ from goodbot.base.errors import ServerError
 from goodbot.base.sampling import LOOK_BACK, Filters
 from goodbot.base.sse import EventStream
 from goodbot.base.thoughts import Thought, ThoughtTags, opened_by, options
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.upstream import StatusError, Upstream
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ async def prompt(upstream: Upstream, messages: Sequence[Message], *, thinking: b
     content = {"content": templated.get("prompt"), "add_special": True, "parse_special": True}
     found = ids((await _asked(upstream, "/tokenize", content)).get("tokens"))
     if not found:
-        raise ServerError(f"{upstream.place} made no prompt of the conversation")
+        raise ServerError(Worded("{place} made no prompt of the conversation", place=upstream.place))
     return PromptTokens(tokens=found, opened=opened_by(str(templated.get("prompt"))), form=form)
 
 
@@ -190,9 +191,10 @@ class _Answer:
         try:
             chunk = as_object(json.loads(data))
         except (ValueError, RecursionError):
-            raise ServerError(f"{self._place} sent something that is no answer") from None
+            raise ServerError(Worded("{place} sent something that is no answer", place=self._place)) from None
         if chunk.get("error"):
-            raise ServerError(f"{self._place} failed: {said(chunk) or 'it does not say why'}")
+            why = said(chunk) or Worded("it does not say why")
+            raise ServerError(Worded("{place} failed: {why}", place=self._place, why=why))
         before = len(self._tokens)
         self._tokens += ids(chunk.get("tokens"))
         for entry in map(as_object, as_list(chunk.get("completion_probabilities"))):
@@ -208,7 +210,7 @@ class _Answer:
     def rest(self) -> list[str | Thought]:
         """What was held back until the end. Raises ServerError if that did not come."""
         if not self._finish:
-            raise ServerError(f"{self._place} broke its answer off")
+            raise ServerError(Worded("{place} broke its answer off", place=self._place))
         return self._reader.end(len(self._tokens), cut=self._finish == "length")
 
     def completion(self) -> Completion:

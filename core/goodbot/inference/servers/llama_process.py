@@ -30,6 +30,7 @@ from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.last_lines import drain
+from goodbot.base.worded import Worded
 from goodbot.config.secrets import Secret
 from goodbot.inference.models.directory import read_config
 from goodbot.inference.servers.plugin import LlamaCppSettings
@@ -74,16 +75,18 @@ def command(settings: LlamaCppSettings, parts: ServerParts) -> list[str]:
     """The program and what each process is given. Raises ServerError for what is not there."""
     binary = shutil.which(settings.binary, path=parts.environ.get("PATH"))
     if binary is None:
-        raise ServerError(
-            f"there is no program {settings.binary!r}: install llama.cpp, or set binary in "
-            "[serving.settings] to where its llama-server is"
+        none = (
+            "there is no program {name}: install llama.cpp, or set binary in [serving.settings] to where its "
+            "llama-server is"
         )
+        raise ServerError(Worded(none, name=repr(settings.binary)))
     model = _model(settings)
     if not settings.model or not model.is_file():
-        raise ServerError(
+        file = (
             "llama.cpp needs the base model as a GGUF file: set model in [serving.settings] to it "
             "(`goodbot adapters export base --format gguf --out base.gguf` makes one)"
         )
+        raise ServerError(Worded(file))
     most = context_of(read_config(parts.model.path)) or _CONTEXT
     context = settings.context or min(most, _CONTEXT)
     words = [binary, "--model", str(model), "--parallel", str(settings.parallel)]
@@ -179,7 +182,8 @@ class LlamaProcess:
             )
         except OSError as error:
             self._killed = True  # it is no fault of the adapter
-            raise ServerError(f"{self._command[0]}: {spawn.why_not(error)}") from error
+            said = Worded("{name}: {why}", name=self._command[0], why=spawn.why_not(error))
+            raise ServerError(said) from error
         self._reader = asyncio.create_task(self._read(self._process), name=f"{self.name} log")
         self.upstream = Upstream("llama.cpp", f"http://{_HOST}:{port}", Secret(key), self._manners)
         try:
@@ -191,9 +195,8 @@ class LlamaProcess:
             await self.stop()
             if isinstance(error, TimeoutError):
                 self._killed = True
-                raise ServerError(
-                    f"llama-server did not come up within {_START_SECONDS / 60:.0f} minutes"
-                ) from error
+                late = "llama-server did not come up within {minutes} min"
+                raise ServerError(Worded(late, minutes=round(_START_SECONDS / 60))) from error
             raise
 
     @property
@@ -263,15 +266,16 @@ class LlamaProcess:
             listed: Any = json.loads(reply.text) if reply.ok else None
             found = [(Path(entry["path"]).name, float(entry["scale"])) for entry in listed]
         except (ValueError, LookupError, TypeError) as error:
-            raise ServerError(
-                "llama-server does not tell its adapters (/lora-adapters): it is too old, update it"
-            ) from error
+            old = "llama-server does not tell its adapters (/lora-adapters): it is too old, update it"
+            raise ServerError(Worded(old)) from error
         wanted = [(self.adapter.name, 1.0)] if self.adapter else []
         if found != wanted:
-            raise AdapterError(
-                f"llama-server has {found or 'no adapter'} applied in place of {wanted or 'none'}: "
-                "update llama.cpp, and see that `binary` is no script that adds options of its own"
+            other = (
+                "llama-server has {found} applied in place of {wanted}: update llama.cpp, and see that "
+                "`binary` is no script that adds options of its own"
             )
+            none = Worded("no adapter")
+            raise AdapterError(Worded(other, found=found or none, wanted=wanted or none))
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Keep the pipe empty, and its last lines. Prompts are not in its log at its usual verbosity."""

@@ -27,6 +27,7 @@ from goodbot.api.manners import Manners
 from goodbot.api.server import BASE, AdapterFormat, GenerateRequest, Piece, Server, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.thoughts import options
+from goodbot.base.worded import Worded, said_by
 from goodbot.inference.servers import llama_api, llama_cache
 from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.guarding import guarded, marks_of, mended
@@ -175,14 +176,15 @@ class LlamaCppServer(Server):
 
     async def unload(self, version: int) -> None:
         if version == self._active:
-            raise ServerError(f"v{version} is what llama.cpp answers with: it stays")
+            stays = "v{version} is what {place} answers with: it stays"
+            raise ServerError(Worded(stays, version=version, place="llama.cpp"))
         self._directories.pop(version, None)
         if version != BASE and (child := self._children.pop(version, None)):
             await self._drained(child)
 
     async def served(self) -> int:
         if not self._up:
-            raise ServerError("llama.cpp is not started")
+            raise ServerError(Worded("llama.cpp is not started"))
         return self._active
 
     async def make_room(self) -> bool:
@@ -209,7 +211,7 @@ class LlamaCppServer(Server):
     async def _child(self, version: int) -> LlamaProcess:
         """The process of a version, started if it is not. Raises ServerError, AdapterError."""
         if not self._up:
-            raise ServerError("llama.cpp is not started")
+            raise ServerError(Worded("llama.cpp is not started"))
         if (child := self._children.get(version)) and child.alive:
             return child
         async with self._starting:
@@ -228,7 +230,9 @@ class LlamaCppServer(Server):
         """A new process of a version. Raises ServerError, AdapterError."""
         directory = self._directories.get(version)
         if version != BASE and directory is None:
-            raise ServerError(f"v{version} is not loaded in llama.cpp")
+            raise ServerError(
+                Worded("v{version} is not loaded on {place}", version=version, place="llama.cpp")
+            )
         adapter = await self._parts.convert(directory, AdapterFormat.GGUF) if directory else None
         words, read = command(self._settings, self._parts), weights(self._settings)
         cache = await asyncio.to_thread(llama_cache.kept, self._parts.home, read)
@@ -249,12 +253,13 @@ class LlamaCppServer(Server):
         except ServerError as error:
             if adapter is None or not self._up or child.blames_machine:
                 raise
-            raise AdapterError(f"v{version} cannot be served by llama.cpp: {error}") from error
+            cannot = "v{version} cannot be served by llama.cpp: {why}"
+            raise AdapterError(Worded(cannot, version=version, why=said_by(error))) from error
         finally:
             self._coming = None
         if not self._up:  # stopped meanwhile, before there was a process to stop
             await child.stop()
-            raise ServerError("llama.cpp is not started")
+            raise ServerError(Worded("llama.cpp is not started"))
         return child
 
     @contextlib.asynccontextmanager

@@ -25,7 +25,8 @@ from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 logger = logging.getLogger(__name__)
 
 _LOAD_SECONDS = 300.0
-_HOW = "start it as `goodbot doctor serving` prints it"
+NEVER = "{place} takes no adapters: start it as `goodbot doctor serving` prints it"
+NOT_NOW = "{place} takes no adapters while it runs: start it as `goodbot doctor serving` prints it"
 _BUSY = (429, 502, 503, 504)
 _UNSEEN = ("no adapter found", "no such file", "not a directory", "does not exist", "repo id")
 """What servers say of a path that leads nowhere; SGLang takes such a one for a name in the hub."""
@@ -57,7 +58,7 @@ class LoraServer(RemoteServer):
 
     @abstractmethod
     async def lacks(self) -> str:
-        """Why it takes no adapters while it runs, to go on after "it"; empty if it does."""
+        """`NEVER` or `NOT_NOW`; empty if it takes them."""
 
     async def slots(self) -> int | None:
         """How many adapters it holds at a time, if it says so and has a limit."""
@@ -66,7 +67,7 @@ class LoraServer(RemoteServer):
     async def look(self) -> str:
         base = await super().look()
         why = await self.lacks()
-        self.complaint = f"{self.upstream.place} {why}: {_HOW}" if why else await self._few()
+        self.complaint = Worded(why, place=self.upstream.place) if why else ""
         # Each time: its owner may have started it anew with other options.
         self.follows_temperature, self.follows_filters = await self._are_followed(base)
         return base
@@ -80,10 +81,11 @@ class LoraServer(RemoteServer):
             raise self._refusal(reply, directory, path)
         _IN_USE.add((self.upstream.url, name))
         if name not in await self.offered():
-            raise AdapterError(
-                f"{self.upstream.place} says that it has loaded {name}, and does not list it: see its "
-                "log, and start it again"
+            gone = (
+                "{place} says that it has loaded {name}, and does not list it: see its log, and start "
+                "it again"
             )
+            raise AdapterError(Worded(gone, place=self.upstream.place, name=name))
 
     async def detach(self, name: str) -> None:
         reply = await self.upstream.ask(self.unload_path, {"lora_name": name}, seconds=_LOAD_SECONDS)
@@ -179,34 +181,37 @@ class LoraServer(RemoteServer):
         if reply.status in (401, 403) or reply.status in _BUSY:
             return self.upstream.refused(reply)
         if reply.status in (404, 405) and "adapter" not in words:
-            return AdapterError(f"{place} takes no adapters while it runs: {_HOW}")
-        if _says(words, _FULL):
-            full = (
-                "{place} has no room for another adapter: start it with {option} {count} or more, "
-                "or unload some there"
-            )
-            option, count = self.slots_option
-            return AdapterError(Worded(full, place=place, option=option, count=count))
+            return AdapterError(Worded(NOT_NOW, place=place))
         if "not enabled" in words:
-            return AdapterError(f"{place} was started without --enable-lora: {_HOW}")
-        if _says(words, _FORBIDDEN):
-            return AdapterError(
-                f"{place} may not read {path}: run it as the user who runs goodbot, or give its user "
-                "the right to read there"
+            without = (
+                "{place} was started without --enable-lora: start it as `goodbot doctor serving` prints it"
             )
-        if _says(words, _UNSEEN):
-            return AdapterError(
-                f"{place} does not see {path}: if it runs in a container or on another machine, mount "
-                f"{directory.parent} there and set [adapters] path_on_server to where it is mounted"
+            return AdapterError(Worded(without, place=place))
+        if any(sign in words for sign in _FORBIDDEN):
+            forbidden = (
+                "{place} may not read {path}: run it as the user who runs goodbot, or give its user "
+                "the right "
+                "to read there"
             )
+            return AdapterError(Worded(forbidden, place=place, path=path))
+        if any(sign in words for sign in _UNSEEN):
+            unseen = (
+                "{place} does not see {path}: in a container or on another machine, mount {parent} there and "
+                "set [adapters] path_on_server to where it is mounted"
+            )
+            return AdapterError(Worded(unseen, place=place, path=path, parent=directory.parent))
         if "rank" in words:
             rank = _rank(directory)
-            return AdapterError(
-                f"{place} does not take an adapter of rank {rank}: start it with "
-                f"{self.rank_option} {rank} or more, and for all modules ({reply.words})"
+            small = (
+                "{place} does not take an adapter of rank {rank}: start it with {option} {rank} or more, and "
+                "for all modules ({why})"
             )
-        said = reply.words or f"status {reply.status}"
-        return AdapterError(f"{place} refuses the adapter in {path}: {said}")
+            return AdapterError(
+                Worded(small, place=place, rank=rank, option=self.rank_option, why=reply.words)
+            )
+        said = reply.words or Worded("status {status}", status=reply.status)
+        refuses = "{place} refuses the adapter in {path}: {why}"
+        return AdapterError(Worded(refuses, place=place, path=path, why=said))
 
 
 def _says(words: str, signs: Collection[str]) -> bool:

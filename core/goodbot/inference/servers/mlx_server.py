@@ -19,6 +19,7 @@ from goodbot.api.server import AdapterFormat, GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import options
+from goodbot.base.worded import Worded
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.token_text import decoder
@@ -49,23 +50,23 @@ class MlxServer(RemoteServer):
         reply = await self._one_token(self.names.get(self._active, ""))
         told = str(reply.body.get("system_fingerprint", "")) if reply.ok else ""
         if not reply.ok:
-            raise ServerError(
-                f"{self.upstream.place} cannot answer with the model {self._base!r} "
-                f"({reply.words or reply.status}): set [serving] model to what it was started with "
-                "(--model)"
+            cannot = (
+                "{place} cannot answer with the model {name} ({why}): set [serving] model to what it was "
+                "started with (--model)"
             )
+            why = reply.words or reply.status
+            raise ServerError(Worded(cannot, place=self.upstream.place, name=repr(self._base), why=why))
         parts = told.partition("-")[0].split(".")[:3]
         if len(parts) < 3 or not all(part.isdecimal() and len(part) < 6 for part in parts):
-            raise ServerError(
-                f"{self.upstream.place} does not say that it is mlx_lm.server; for another one set "
-                "[serving] server"
-            )
+            other = "{place} does not say that it is mlx_lm.server; for another one set [serving] server"
+            raise ServerError(Worded(other, place=self.upstream.place))
         if tuple(map(int, parts)) < _OLDEST:
             oldest = ".".join(map(str, _OLDEST))
-            raise ServerError(
-                f"{self.upstream.place} is version {'.'.join(parts)}, which may leave adapters out without a "
-                f"word: pip install -U 'mlx-lm>={oldest}' where it runs, and start it again"
+            old = (
+                "{place} is version {version}, which may leave adapters out without a word: pip install -U "
+                "'mlx-lm>={oldest}' where it runs, and start it again"
             )
+            raise ServerError(Worded(old, place=self.upstream.place, version=".".join(parts), oldest=oldest))
         return self._base
 
     def _offered_model(self, models: Sequence[Any]) -> str:
@@ -73,11 +74,16 @@ class MlxServer(RemoteServer):
         names = [model.name for model in models]
         here = [name for name in names if name.startswith("/")] or names
         if len(here) != 1:
-            several = f" (it offers {', '.join(here[:10])})" if here else ""
-            raise ServerError(
-                f"{self.upstream.place} does not tell which model it was started with{several}: "
-                "set [serving] model to that (--model)"
+            none = (
+                "{place} does not tell which model it was started with: set [serving] model to that (--model)"
             )
+            several = (
+                "{place} does not tell which model it was started with (it offers {choice}): set [serving] "
+                "model to that (--model)"
+            )
+            if not here:
+                raise ServerError(Worded(none, place=self.upstream.place))
+            raise ServerError(Worded(several, place=self.upstream.place, choice=", ".join(here[:10])))
         return here[0]
 
     async def offered(self) -> Collection[str]:
@@ -87,7 +93,8 @@ class MlxServer(RemoteServer):
     async def heartbeat(self) -> None:
         reply = await self.upstream.ask("/health", seconds=30.0)
         if not reply.ok:
-            raise ServerError(f"{self.upstream.place} has failed: see its log, and start it again")
+            failed = "{place} has failed: see its log, and start it again"
+            raise ServerError(Worded(failed, place=self.upstream.place))
 
     async def attach(self, name: str, directory: Path) -> None:
         converted = await self.parts.convert(directory, AdapterFormat.MLX)
@@ -161,10 +168,12 @@ class MlxServer(RemoteServer):
 
     def _unusable(self, reply: UpstreamResponse, path: str) -> Exception:
         if _NO_SUCH_PATH in reply.words:
-            return ServerError(
-                f"{self.upstream.place} does not see {path}: set [adapters] path_on_server to where "
-                "our adapters' directory is for it"
+            unseen = (
+                "{place} does not see {path}: set [adapters] path_on_server to where our adapters' directory "
+                "is for it"
             )
+            return ServerError(Worded(unseen, place=self.upstream.place, path=path))
         if reply.status == 404:
-            return AdapterError(f"{self.upstream.place} cannot load the adapter: {reply.words}")
+            cannot = "{place} cannot load the adapter: {why}"
+            return AdapterError(Worded(cannot, place=self.upstream.place, why=reply.words))
         return self.upstream.refused(reply)

@@ -26,6 +26,7 @@ from goodbot.base import sampling
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Filters
 from goodbot.base.thoughts import Thought
+from goodbot.base.worded import Worded, said_by
 from goodbot.inference.models import servers
 from goodbot.inference.servers import listing
 from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of, parameters
@@ -77,14 +78,18 @@ class OllamaServer(RemoteServer):
         base = self.names.get(BASE, "")
         now, first = offered.get(base, ""), self._settings.digest or self._tags.bases.get(base, "")
         if not now:
-            return f"{self.upstream.place} has no {base} any more: `ollama pull {base}`"
+            return Worded(
+                "{place} has no {name} any more: `ollama pull {name}`", place=self.upstream.place, name=base
+            )
         if now.startswith(first):
             return ""
-        return (
-            f"{base} in Ollama is not what it was ({now[:12]}, not {first[:12]}): somebody pulled or made "
-            f"it anew, and the versions belong to the old one. If it is the same model, put "
-            f'digest = "{now[:12]}" under [serving.settings]; if not, set [serving] model to the old one'
+        other = (
+            "{name} in Ollama is not what it was ({now}, not {first}): somebody pulled or made it anew, "
+            "and the "
+            'versions belong to the old one. If it is the same model, put digest = "{now}" under '
+            "[serving.settings]; if not, set [serving] model to the old one"
         )
+        return Worded(other, name=base, now=now[:12], first=first[:12])
 
     def takes(self, filters: Filters, *, far: bool = False) -> Filters:
         return super().takes(filters, far=far) if far else filters
@@ -126,16 +131,18 @@ class OllamaServer(RemoteServer):
         """What this Ollama takes a version as. Raises AdapterError where that cannot be."""
         version, base = await self._api.version(), self.names[BASE]
         if too_old(version):
-            raise AdapterError(
-                f"Ollama {version} makes models with adapters and does not run them: update Ollama to 0.30 "
+            old = (
+                "Ollama {version} makes models with adapters and does not run them: update Ollama to 0.30 "
                 "or newer"
             )
+            raise AdapterError(Worded(old, version=version))
         shown = await self._api.show(base)
         if shown.remote:
-            raise AdapterError(
-                f"{base} runs in Ollama's cloud, where no adapter goes: set [serving] model to one of this "
+            cloud = (
+                "{name} runs in Ollama's cloud, where no adapter goes: set [serving] model to one of this "
                 "machine's"
             )
+            raise AdapterError(Worded(cloud, name=base))
         await self._pin(base)
         takes_adapters = numbered(version) < TAKES_WHOLE_MODELS_SINCE and shown.form == "gguf"
         return AdapterFormat.GGUF if takes_adapters else AdapterFormat.GGUF_MODEL
@@ -191,15 +198,15 @@ class OllamaServer(RemoteServer):
         except StatusError as error:
             if error.reply.status != 404:
                 raise
-            raise ServerError(f"Ollama says that it made {name}, and has no such model") from error
+            none = Worded("Ollama says that it made {name}, and has no such model", name=name)
+            raise ServerError(none) from error
         if modelfile and blob.replace(":", "-") not in modelfile.replace(":", "-"):
-            raise ServerError(f"Ollama made {name} without the file that it was given")
+            raise ServerError(Worded("Ollama made {name} without the file that it was given", name=name))
         try:
             await self._api.first(body(name, _HELLO))
         except ServerError as error:
-            raise ServerError(
-                f"Ollama made {name} and cannot run it ({error}): see `ollama ps` for what is in its memory"
-            ) from error
+            cannot = "Ollama made {name} and cannot run it ({why}): see `ollama ps` for what is in its memory"
+            raise ServerError(Worded(cannot, name=name, why=said_by(error))) from error
 
     async def _point(self, version: int) -> None:
         """The alias for other clients, to a version; and old tags go."""
@@ -295,5 +302,6 @@ def _one_file(found: Path, directory: Path) -> Path:
     """The GGUF file of a conversion. Raises AdapterError."""
     files = sorted(found.glob("*.gguf")) if found.is_dir() else [found]
     if len(files) != 1 or not files[0].is_file():
-        raise AdapterError(f"{directory.name} was converted for Ollama, and no GGUF file is there")
+        none = "{name} was converted for Ollama, and no GGUF file is there"
+        raise AdapterError(Worded(none, name=directory.name))
     return files[0]

@@ -21,6 +21,7 @@ from goodbot.api.server import GenerateRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import LOOK_BACK, Filters, checked
 from goodbot.base.thoughts import Thought, ThoughtTags
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.upstream import StatusError, Unreachable, Upstream, UpstreamResponse
 
 _QUICK_SECONDS = 30.0
@@ -59,7 +60,8 @@ class OllamaApi:
         """As `0.33.3`."""
         version = (await self._told("/api/version")).get("version")
         if not isinstance(version, str) or len(version) > 60 or not version.isprintable():
-            raise ServerError(f"what answers at {self._upstream.url} is no Ollama: set [serving] url")
+            other = "what answers at {url} is no Ollama: set [serving] url"
+            raise ServerError(Worded(other, url=self._upstream.url))
         return version
 
     async def tags(self) -> dict[str, str]:
@@ -99,10 +101,16 @@ class OllamaApi:
         last: dict[str, Any] = {}
         async for last in self._lines("/api/create", {"model": name, **parts}):
             if last.get("error"):
-                words = f"{self._upstream.place} did not make {name}: {said(last)}"
+                words = Worded(
+                    "{place} did not make {name}: {why}",
+                    place=self._upstream.place,
+                    name=name,
+                    why=said(last),
+                )
                 raise StatusError(words, UpstreamResponse(status=400, body=last))
         if last.get("status") != "success":
-            raise ServerError(f"{self._upstream.place} broke off while it made {name}")
+            broke = "{place} broke off while it made {name}"
+            raise ServerError(Worded(broke, place=self._upstream.place, name=name))
 
     async def copy(self, source: str, destination: str) -> None:
         await self._done("/api/copy", {"source": source, "destination": destination}, "POST")
@@ -149,7 +157,8 @@ class OllamaApi:
         reader = Reader(body.get("messages"), opened)
         async for line in self._lines("/api/chat", body):
             if line.get("error"):
-                raise ServerError(f"{self._upstream.place} failed: {said(line)}")
+                failed = Worded("{place} failed: {why}", place=self._upstream.place, why=said(line))
+                raise ServerError(failed)
             for piece in reader.delta(as_object(line.get("message")), 0):
                 yield piece
             if line.get("done") is True:
@@ -162,7 +171,7 @@ class OllamaApi:
                     whole = replace(whole, text=whole.thought, thought="")
                 yield whole
                 return
-        raise ServerError(f"{self._upstream.place} broke its answer off")
+        raise ServerError(Worded("{place} broke its answer off", place=self._upstream.place))
 
     async def first(self, body: Mapping[str, Any]) -> dict[str, float]:
         """The likeliest first tokens; llama-server tells them at temperature 1, before any sampler."""
@@ -176,7 +185,8 @@ class OllamaApi:
             async for piece in pieces:
                 *whole, rest = (rest + piece).split(b"\n")
                 if len(rest) > _LONGEST_LINE:
-                    raise ServerError(f"{self._upstream.place} sent a line without end")
+                    endless = Worded("{place} sent a line without end", place=self._upstream.place)
+                    raise ServerError(endless)
                 for line in whole:
                     if line.strip():
                         yield self._line(line)
@@ -187,7 +197,8 @@ class OllamaApi:
         try:
             return as_object(json.loads(line))
         except (ValueError, RecursionError):
-            raise ServerError(f"{self._upstream.place} sent something that is no answer") from None
+            odd = Worded("{place} sent something that is no answer", place=self._upstream.place)
+            raise ServerError(odd) from None
 
     async def _named(self, path: str) -> dict[str, str]:
         models = map(as_object, as_list((await self._told(path)).get("models")))

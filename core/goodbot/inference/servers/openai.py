@@ -12,6 +12,7 @@ from goodbot.api.marks import ANY, Pattern
 from goodbot.api.server import BASE, GenerateRequest, ServerParts
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.choice import NO_ADAPTERS
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
@@ -26,7 +27,7 @@ class OpenAIServer(RemoteServer):
 
     def __init__(self, _: object, parts: ServerParts) -> None:
         super().__init__(parts, "the server")
-        self.complaint = f"{self.upstream.place}: {NO_ADAPTERS}"
+        self.complaint = Worded("{place}: {why}", place=self.upstream.place, why=Worded(NO_ADAPTERS))
 
     async def marks(self) -> Pattern:
         return ANY  # its model may be another than ours
@@ -50,10 +51,12 @@ class OpenAIServer(RemoteServer):
             if error.reply.status in (404, 405) and self.parts.served_model:
                 return self.parts.served_model  # it lists nothing, so its owner has said the name
             if error.reply.status in (404, 405):
-                raise ServerError(
-                    f"{self.upstream.place} does not tell its models: set [serving] model, and see "
-                    "that [serving] url is what comes before /v1"
-                ) from error
+                silent = (
+                    "{place} does not tell its models: set [serving] model, and see that [serving] url "
+                    "is what "
+                    "comes before /v1"
+                )
+                raise ServerError(Worded(silent, place=self.upstream.place)) from error
             raise
 
     async def load(self, version: int, directory: Path) -> None:

@@ -23,6 +23,7 @@ from goodbot.api.marks import chat_template
 from goodbot.api.server import BASE, GenerateRequest, Piece, ServerParts
 from goodbot.base.clock import growing
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded, said_by
 from goodbot.inference.servers import chat
 from goodbot.inference.servers.background import BackgroundTasks
 from goodbot.inference.servers.driver import ServerDriver
@@ -68,7 +69,7 @@ class RemoteServer(ServerDriver):
             if set(self.names) - {BASE}:
                 self._keep(await self.offered())
         except ServerError as error:
-            await self._heartbeat.stop(str(error))
+            await self._heartbeat.stop(said_by(error))
             if not self._in_flight.any():
                 await self.upstream.close()
             raise
@@ -92,9 +93,9 @@ class RemoteServer(ServerDriver):
         return self.upstream.is_open and BASE in self.names and not self._heartbeat.down
 
     def trouble(self) -> str:
-        told = [one for one in (self.complaint, self.upstream.manners.told()) if one]
-        # One alone stays what it is: it may be one that can be said in other languages.
-        return self._heartbeat.down or (told[0] if len(told) == 1 else "; ".join(told))
+        complaint, refuses = self.complaint, self.upstream.manners.told()
+        both = Worded("{what}; {why}", what=complaint, why=refuses) if complaint and refuses else ""
+        return self._heartbeat.down or both or complaint or refuses
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Piece, None]:
         await self._awake.wait()
@@ -131,7 +132,7 @@ class RemoteServer(ServerDriver):
                         else:
                             yield piece
             except Unreachable as error:
-                self._heartbeat.down = str(error)
+                self._heartbeat.down = said_by(error)
                 raise
 
     @contextlib.asynccontextmanager
@@ -170,7 +171,7 @@ class RemoteServer(ServerDriver):
         try:
             return await described()
         except Unreachable as error:
-            self._heartbeat.down = str(error)
+            self._heartbeat.down = said_by(error)
             raise
 
     async def drawn(self, far: FarSide) -> FarSide:
@@ -212,7 +213,8 @@ class RemoteServer(ServerDriver):
 
     async def unload(self, version: int) -> None:
         if version == self._active:
-            raise ServerError(f"v{version} is what {self.upstream.place} answers with: it stays")
+            stays = "v{version} is what {place} answers with: it stays"
+            raise ServerError(Worded(stays, version=version, place=self.upstream.place))
         if version != BASE and (name := self.names.pop(version, "")):
             await self._drop(name)
 
@@ -225,9 +227,11 @@ class RemoteServer(ServerDriver):
     def name_of(self, version: int) -> str:
         """What the server calls a version. Raises ServerError when that is not loaded."""
         if BASE not in self.names:
-            raise ServerError(self._heartbeat.down or f"{self.upstream.place} is not connected")
+            away = Worded("{place} is not connected", place=self.upstream.place)
+            raise ServerError(self._heartbeat.down or away)
         if version not in self.names:
-            raise ServerError(f"v{version} is not loaded on {self.upstream.place}")
+            unknown = "v{version} is not loaded on {place}"
+            raise ServerError(Worded(unknown, version=version, place=self.upstream.place))
         return self.names[version]
 
     async def quiet(self, seconds: float) -> bool:

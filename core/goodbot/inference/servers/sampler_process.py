@@ -22,6 +22,7 @@ from goodbot.api.backend import BackendSpec
 from goodbot.base import spawn
 from goodbot.base.errors import AdapterError, ServerError, message_of
 from goodbot.base.last_lines import drain
+from goodbot.base.worded import Worded
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,8 @@ class SamplerProcess:
                 cage=self._cage,
             )
         except OSError as error:
-            raise ServerError(f"the sampler process: {spawn.why_not(error)}") from error
+            cannot = Worded("the sampler process: {why}", why=spawn.why_not(error))
+            raise ServerError(cannot) from error
         self._said = deque(maxlen=_LAST_LINES)
         self._draining = asyncio.create_task(drain(process, self._said), name="sampler log")
         self._answers, self._open = {}, set()
@@ -92,15 +94,16 @@ class SamplerProcess:
             await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
             async with asyncio.timeout(_START_SECONDS):
                 line = await process.stdout.readline() if process.stdout else b""
-                first = _answer(line) if line else {"reason": "the sampler process ended at once"}
+                first = _answer(line) if line else {"reason": Worded("the sampler process ended at once")}
         except (TimeoutError, OSError, ValueError) as error:
-            first = {"reason": f"the sampler process did not come up ({message_of(error)})"}
+            late = "the sampler process did not come up ({why})"
+            first = {"reason": Worded(late, why=message_of(error))}
         finally:
             if first.get("event") != "ready":
                 await self.stop()
         if first.get("event") != "ready":
             _tell({"trace": "\n".join(self._said), **first})
-            raise ServerError(str(first.get("reason", "the sampler process is not ready")))
+            raise ServerError(_text(first.get("reason", Worded("the sampler process is not ready"))))
         self._reader = asyncio.create_task(self._read(process), name="sampler answers")
 
     async def stop(self) -> None:
@@ -141,7 +144,7 @@ class SamplerProcess:
     async def request(self, op: str, **fields: Any) -> AsyncGenerator[AsyncGenerator[Answer, None], None]:
         """Its answers to a request, as they come. Leaving before the last one cancels it."""
         if not self.alive():
-            raise ServerError("the model is not running")
+            raise ServerError(Worded("the model is not running"))
         id_, queue = str(next(self._ids)), asyncio.Queue[Answer]()
         self._answers[id_] = queue
         last = False
@@ -181,7 +184,7 @@ class SamplerProcess:
         loop, self._watch = asyncio.get_running_loop(), None
         silent = loop.time() - self._heard
         if self._open and silent >= _SILENT_SECONDS:
-            self._kill(f"it said nothing for {silent:.0f} s and was ended")
+            self._kill(Worded("it said nothing for {seconds} s and was ended", seconds=round(silent)))
         elif self._open:
             self._watch = loop.call_later(_SILENT_SECONDS - silent, self._look)
 
@@ -196,17 +199,17 @@ class SamplerProcess:
     async def _send(self, line: Answer) -> None:
         process = self._process
         if process is None or process.stdin is None:
-            raise ServerError("the model is not running")
+            raise ServerError(Worded("the model is not running"))
         try:
             process.stdin.write(json.dumps(line).encode() + b"\n")
             async with asyncio.timeout(_SILENT_SECONDS):
                 await process.stdin.drain()
         except TimeoutError as error:
-            self._kill("it reads nothing any more and was ended")
-            raise ServerError("the sampler process hangs") from error
+            self._kill(Worded("it reads nothing any more and was ended"))
+            raise ServerError(Worded("the sampler process hangs")) from error
         except (ConnectionError, RuntimeError) as error:
-            self._end = self._end or "before it was asked"
-            raise ServerError(f"the sampler process ended ({self._end})") from error
+            self._end = self._end or Worded("before it was asked")
+            raise ServerError(Worded("the sampler process ended ({why})", why=self._end)) from error
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
@@ -224,7 +227,8 @@ class SamplerProcess:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
         code = await _ended(process)  # whoever closes the conversation has nothing to do any more
-        reason = f"the sampler process ended ({self._end or f'exit code {code}'})"
+        end = self._end or Worded("exit code {code}", code=code)
+        reason = Worded("the sampler process ended ({why})", why=end)
         unasked = self._process is process
         for queue in self._answers.values():
             queue.put_nowait({"event": "error", "reason": reason})
@@ -290,7 +294,12 @@ def _tell(answer: Answer) -> None:
         logger.error("the sampler process: %s", str(trace))
 
 
+def _text(said: object) -> str:
+    """What it says, still worded where these are our words."""
+    return said if isinstance(said, str) else str(said)
+
+
 def _raise_if_error(answer: Answer) -> None:
     if answer["event"] == "error":
-        reason = str(answer.get("reason", "the model server failed"))
+        reason = _text(answer.get("reason", Worded("the model server failed")))
         raise AdapterError(reason) if answer.get("kind") == "adapter" else ServerError(reason)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from goodbot.api.server import BASE, GenerateRequest, ServerParts
-from goodbot.inference.servers.lora_endpoints import LoraServer
+from goodbot.inference.servers.lora_endpoints import NEVER, LoraServer
 from goodbot.inference.servers.upstream import StatusError, UpstreamResponse
 
 _UNKNOWN = ("not loaded", "never been loaded")
@@ -33,7 +33,7 @@ class SglangServer(LoraServer):
         if info.status in (401, 403):
             raise self.upstream.refused(info)
         if info.ok and info.body.get("enable_lora") is False:
-            return "takes no adapters"
+            return NEVER
         return ""
 
     async def slots(self) -> int | None:

@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from goodbot.api import address
 from goodbot.api.manners import REFUSALS, Manners, parsed, said, short
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.config.secrets import Secret
 
 CONNECT_SECONDS = 30.0
@@ -80,7 +81,7 @@ class Upstream:
     @property
     def place(self) -> str:
         """How sentences name it: `vLLM at http://127.0.0.1:8000`."""
-        return f"{self.title} at {self.url}"
+        return Worded("{title} at {url}", title=self.title, url=self.url)
 
     @property
     def key(self) -> Secret:
@@ -98,7 +99,8 @@ class Upstream:
         headers = {"Accept-Encoding": "identity", "User-Agent": "goodbot"}
         if key := self._key.reveal():
             if not key.isascii() or not key.isprintable():
-                raise ServerError(f"{self._key_name} is no key: it has signs that no header may have")
+                odd = "{name} is no key: it has signs that no header may have"
+                raise ServerError(Worded(odd, name=self._key_name))
             headers["Authorization"] = f"Bearer {key}"
         self._session = aiohttp.ClientSession(
             # A connection that is kept is one that the server may end just when it is used again.
@@ -155,20 +157,23 @@ class Upstream:
             async for piece in response.content.iter_any():
                 size += len(piece)
                 if size > largest:
-                    raise ServerError(f"{self.place} does not come to an end with its answer")
+                    raise ServerError(
+                        Worded("{place} does not come to an end with its answer", place=self.place)
+                    )
                 yield piece
         except RuntimeError as error:  # aiohttp's word for a session that was closed meanwhile
-            raise Unreachable(f"{self.place} was left in the middle of an answer") from error
+            left = Worded("{place} was left in the middle of an answer", place=self.place)
+            raise Unreachable(left) from error
 
     def refused(self, reply: UpstreamResponse) -> StatusError:
         """An error status, as a sentence that says what to do."""
         if reply.status in (401, 403):
-            return StatusError(
-                f"{self.place} refuses the key: put the one that it was started with into {self._key_name}",
-                reply,
-            )
-        words = f": {reply.words}" if reply.words else ""
-        return StatusError(f"{self.place} answers with status {reply.status}{words}", reply)
+            key = "{place} refuses the key: put the one that it was started with into {name}"
+            return StatusError(Worded(key, place=self.place, name=self._key_name), reply)
+        said = Worded("{place} answers with status {status}", place=self.place, status=reply.status)
+        return StatusError(
+            Worded("{what}: {why}", what=said, why=reply.words) if reply.words else said, reply
+        )
 
     @contextlib.asynccontextmanager
     async def _request(
@@ -176,7 +181,7 @@ class Upstream:
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         session = self._session
         if session is None:
-            raise ServerError(f"{self.place} is not connected")
+            raise ServerError(Worded("{place} is not connected", place=self.place))
         timeout = aiohttp.ClientTimeout(
             total=seconds or LONGEST_SECONDS,
             sock_connect=CONNECT_SECONDS,
@@ -188,27 +193,27 @@ class Upstream:
         try:
             response = await session.request(method, self.url + path, **given)
             if 300 <= response.status < 400:
-                raise ServerError(
-                    f"{self.place} sends us elsewhere: set [{self._section}] url to where it really is"
-                )
+                elsewhere = "{place} sends us elsewhere: set [{section}] url to where it really is"
+                raise ServerError(Worded(elsewhere, place=self.place, section=self._section))
             yield response
         except aiohttp.ClientConnectorError as error:
             raise self._silent() from error
         except TimeoutError as error:
             if response is None and isinstance(error, aiohttp.ConnectionTimeoutError):
                 raise self._silent() from error
-            raise ServerError(
-                f"{self.place} said nothing for {seconds or SILENT_SECONDS:.0f} s: it hangs, or is "
-                "far too busy"
-            ) from error
+            silent = "{place} said nothing for {seconds} s: it hangs, or is far too busy"
+            waited = round(seconds or SILENT_SECONDS)
+            raise ServerError(Worded(silent, place=self.place, seconds=waited)) from error
         except (aiohttp.ClientError, ConnectionError) as error:
-            raise Unreachable(f"{self.place} hung up in the middle of an answer") from error
+            hung_up = Worded("{place} hung up in the middle of an answer", place=self.place)
+            raise Unreachable(hung_up) from error
         finally:
             if response is not None:
                 response.close()  # what was not read to its end ends the connection, and so the work
 
     def _silent(self) -> Unreachable:
-        return Unreachable(f"{self.place} does not answer: start it, or set [{self._section}] url")
+        away = "{place} does not answer: start it, or set [{section}] url"
+        return Unreachable(Worded(away, place=self.place, section=self._section))
 
 
 class StatusError(ServerError):

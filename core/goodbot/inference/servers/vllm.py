@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from goodbot.api.server import GenerateRequest, ServerParts
 from goodbot.base.errors import ServerError
-from goodbot.inference.servers.lora_endpoints import LoraServer
+from goodbot.inference.servers.lora_endpoints import NOT_NOW, LoraServer
 from goodbot.inference.servers.plugin import VllmSettings
 
 _MOST_TOP = 20
@@ -49,7 +49,7 @@ class VllmServer(LoraServer):
         reply = await self.upstream.ask(self.load_path, {}, seconds=30.0)
         if reply.status in (401, 403):
             raise self.upstream.refused(reply)
-        return "takes no adapters while it runs" if reply.status in (404, 405) else ""
+        return NOT_NOW if reply.status in (404, 405) else ""
 
     async def slots(self) -> int | None:
         """`--max-loras`, as its metrics have it once an adapter has answered."""

@@ -18,7 +18,9 @@ from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
 from goodbot.api.adapters.manifest import CONFIG, MANIFEST, WEIGHTS, AdapterManifest, contents, parse
 from goodbot.base.errors import AdapterError
 from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
+from goodbot.base.worded import Worded, said_by
 
+_NONE = "{path} is no adapter that goodbot has exported: {why}"
 _LIMITS = {MANIFEST: MAX_TEXT, CONFIG: MAX_TEXT, WEIGHTS: MAX_WEIGHTS}
 
 
@@ -49,9 +51,11 @@ def unpack(path: Path, into: Path) -> AdapterManifest:
             while (member := next_member(file)) is not None:
                 name, size = member
                 if name not in _LIMITS or name in found:
-                    raise AdapterError(f"{path.name} holds {name[:80]!r}, which has no place in it")
+                    odd = "{path} holds {name}, which has no place in it"
+                    raise AdapterError(Worded(odd, path=path.name, name=repr(name[:80])))
                 if size > _LIMITS[name]:
-                    raise AdapterError(f"{path.name}: {name} is over the limit of {_LIMITS[name]}")
+                    large = "{path}: {name} is over the limit of {limit}"
+                    raise AdapterError(Worded(large, path=path.name, name=name, limit=_LIMITS[name]))
                 if name == MANIFEST:
                     text = io.BytesIO()
                     found[name] = copy(file, size, text)
@@ -61,11 +65,12 @@ def unpack(path: Path, into: Path) -> AdapterManifest:
                 with os.fdopen(os.open(into / name, flags, 0o600), "wb") as target:
                     found[name] = copy(file, size, target)
     except ArchiveError as error:
-        raise AdapterError(f"{path.name} is no adapter that goodbot has exported: {error}") from error
+        raise AdapterError(Worded(_NONE, path=path.name, why=said_by(error))) from error
     if manifest is None or set(found) != set(_LIMITS):
         missing = ", ".join(sorted(set(_LIMITS) - set(found)))
-        raise AdapterError(f"{path.name} is no adapter that goodbot has exported: {missing} is missing")
+        raise AdapterError(Worded(_NONE, path=path.name, why=Worded("{name} is missing", name=missing)))
     for name, digest in manifest.files.items():
         if found[name] != digest:
-            raise AdapterError(f"{path.name} is damaged: {name} is not what its manifest says")
+            damaged = "{path} is damaged: {name} is not what its manifest says"
+            raise AdapterError(Worded(damaged, path=path.name, name=name))
     return manifest

@@ -18,6 +18,7 @@ from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, plain
 from goodbot.api.adapters.manifest import CONFIG, FINGERPRINT, MANIFEST, WEIGHTS, verify
 from goodbot.base import encrypted, trees
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.worded import Worded
 from goodbot.config import clear
 from goodbot.learning.adapters import formats
 
@@ -43,10 +44,8 @@ def verified(root: Path, directory: str, expected_sha256: str, base: Base | None
         try:
             _copy(root / directory, place / directory)
         except OSError as error:
-            raise ServerError(
-                f"{directory} is encrypted, and cannot be laid in clear into {place} ({error.strerror}): "
-                "make room there"
-            ) from error
+            full = "{name} is encrypted, and cannot be laid in clear into {place} ({why}): make room there"
+            raise ServerError(Worded(full, name=directory, place=place, why=error.strerror)) from error
         return verify(place, directory, expected_sha256, base)
 
 

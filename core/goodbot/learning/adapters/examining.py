@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from goodbot.base import heard, spawn
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 from goodbot.learning import worker_process
 
 logger = logging.getLogger(__name__)
@@ -62,14 +63,18 @@ async def examine(before: Path | None, after: Path, environ: Mapping[str, str]) 
             environ={**environ, "OMP_NUM_THREADS": "1"},
         )
     except OSError as error:
-        raise AdapterError(f"what reads adapters: {spawn.why_not(error)}") from error
+        raise AdapterError(Worded("what reads adapters: {why}", why=spawn.why_not(error))) from error
     try:
         async with asyncio.timeout(_SECONDS):
             out, said = await heard.all_of(process, json.dumps(request).encode() + b"\n", most=_ANSWER)
     except heard.SaidTooMuchError as error:
-        raise AdapterError(f"what reads adapters said too much: {after.name} may be damaged") from error
+        much = "what reads adapters said too much: {name} may be damaged"
+        raise AdapterError(Worded(much, name=after.name)) from error
     except TimeoutError as error:
-        raise AdapterError(f"{after.name} was not read within {_SECONDS / 60:g} minutes") from error
+        late = Worded(
+            "{name} was not read within {minutes} min", name=after.name, minutes=f"{_SECONDS / 60:g}"
+        )
+        raise AdapterError(late) from error
     finally:
         await heard.end(process)
     if process.returncode:
@@ -100,7 +105,8 @@ def _distance(out: bytes, after: Path) -> Distance:
             rms=float(found["rms"]),
         )
     except (ValueError, LookupError, TypeError) as error:
-        raise AdapterError(
-            f"what reads adapters ended without a result: {after.name} may be damaged, or the package "
+        none = (
+            "what reads adapters ended without a result: {name} may be damaged, or the package "
             "goodbot_training is not installed"
-        ) from error
+        )
+        raise AdapterError(Worded(none, name=after.name)) from error

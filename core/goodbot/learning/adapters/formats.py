@@ -24,6 +24,7 @@ from goodbot.api.adapters.manifest import MANIFEST, WEIGHTS
 from goodbot.api.server import AdapterFormat
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
+from goodbot.base.worded import Worded, said_by
 from goodbot.learning import worker_process
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Formats:
         if to is AdapterFormat.PEFT:
             return directory
         if to not in _RESULTS:
-            raise AdapterError("this model server takes no adapters")
+            raise AdapterError(Worded("this model server takes no adapters"))
         lock = _locks.setdefault((str(self._root), directory.name, to), asyncio.Lock())
         async with lock:
             source = await asyncio.to_thread(sha256, directory / WEIGHTS)
@@ -107,17 +108,17 @@ class Formats:
         """
         size, most = await asyncio.to_thread(lambda: (_size(source), _size(self._model)))
         if size > max(most, _SMALL):
-            raise AdapterError(
-                f"{source} holds {size / 1e9:.1f} GB, more than the model that it is for: name the "
-                "directory of the adapter alone"
+            large = (
+                "{path} holds {size}, more than the model that it is for: name the directory of the "
+                "adapter alone"
             )
+            raise AdapterError(Worded(large, path=source, size=f"{size / 1e9:.1f} GB"))
         try:
             async with asyncio.timeout(_TAKE_SECONDS), beside(output) as part:
                 return await self._ask("peft", source, part, on_progress, "")
         except TimeoutError as error:
-            raise AdapterError(
-                f"{source} could not be read within {_TAKE_SECONDS / 60:.0f} minutes: is it an adapter?"
-            ) from error
+            late = "{path} could not be read within {minutes} min: is it an adapter?"
+            raise AdapterError(Worded(late, path=source, minutes=round(_TAKE_SECONDS / 60))) from error
 
     async def _make(self, directory: Path, to: AdapterFormat, source: str) -> Path:
         folder = self._root / FOLDER
@@ -128,7 +129,8 @@ class Formats:
             await self._ask(to, directory, part / _RESULTS[to], None, directory.name)
             return await asyncio.to_thread(_seal, part, directory.name, to, source)
         except OSError as error:  # the disk's fault, not the adapter's: it is tried again
-            raise ServerError(f"{directory.name} cannot be kept as {to} ({error})") from error
+            cannot = "{name} cannot be kept as {kind} ({why})"
+            raise ServerError(Worded(cannot, name=directory.name, kind=to, why=str(error))) from error
         finally:
             await asyncio.to_thread(trees.remove, part, ignore_errors=True)
 
@@ -152,7 +154,7 @@ class Formats:
             done = await worker_process.run((CHILD,), job, heard, environ=self._environ, who="converter")
         except TrainingError as error:
             blame = ServerError if error.kind in _NOT_ITS_FAULT else AdapterError
-            raise blame(str(error)) from error
+            raise blame(said_by(error)) from error
         return cast("Mapping[str, Any]", done["proof"])
 
 
@@ -179,7 +181,7 @@ async def beside(output: Path) -> AsyncGenerator[Path]:
 
     Raises AdapterError if it is taken.
     """
-    taken = f"{output} is there already: name a place that is not, or remove it"
+    taken = Worded("{path} is there already: name a place that is not, or remove it", path=output)
     if output.exists() or output.is_symlink():
         raise AdapterError(taken)
     folder = output.with_name(f"{_PART}{uuid4().hex}")
@@ -191,7 +193,8 @@ async def beside(output: Path) -> AsyncGenerator[Path]:
             raise AdapterError(taken)
         part.rename(output)
     except OSError as error:
-        raise AdapterError(f"{output} cannot be written ({error.strerror})") from error
+        cannot = Worded("{path} cannot be written ({why})", path=output, why=error.strerror)
+        raise AdapterError(cannot) from error
     finally:
         await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
 
@@ -231,7 +234,8 @@ def _whole(entry: Path, digest: str, source: str) -> bool:
 def _seal(part: Path, name: str, to: AdapterFormat, source: str) -> Path:
     """Write the manifest and move the directory to its final name. Raises AdapterError, OSError."""
     if (left := sorted(entry.name for entry in part.iterdir())) != [_RESULTS[to]]:
-        raise AdapterError(f"the converter left {ascii(left)[:200]} instead of {_RESULTS[to]}")
+        other = "the converter left {left} instead of {name}"
+        raise AdapterError(Worded(other, left=ascii(left)[:200], name=_RESULTS[to]))
     manifest = {"of": name, "format": to, "source": source, "files": _hashes(part)}
     with (part / MANIFEST).open("x", encoding="utf-8") as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True) + "\n")

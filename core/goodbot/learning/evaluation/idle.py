@@ -11,6 +11,7 @@ from goodbot.api.sampler import GivenAnswer
 from goodbot.api.server import Generated, GenerateRequest, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 
 _LOOK_SECONDS = 0.2
 
@@ -75,4 +76,4 @@ class SpareTime:
             async for piece in pieces:
                 if isinstance(piece, Generated):
                     return piece
-        raise ServerError("the model server ended an answer half way")
+        raise ServerError(Worded("the model server ended an answer half way"))

@@ -12,6 +12,7 @@ from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.texts import say
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.base.sampling import Sampling
+from goodbot.base.worded import said_by
 from goodbot.config import ServingConfig
 from goodbot.inference import prompts
 from goodbot.inference.prompts import Room, TooLongError
@@ -62,7 +63,7 @@ class SideBySide:
         try:
             prompt = prompts.compose(self._config.system_prompt, [], words, self._room)
         except TooLongError as error:
-            raise UsageError(str(error)) from error
+            raise UsageError(said_by(error)) from error
         try:
             async with asyncio.timeout(_SECONDS), self._registry.beside(*versions):
                 return await self._say(first, prompt), await self._say(second, prompt)

@@ -17,6 +17,7 @@ from typing import Any
 
 from goodbot.base import full_disk
 from goodbot.base.errors import TrainingError, boundary
+from goodbot.base.worded import Worded, said_by
 from goodbot.learning import worker_process
 from goodbot.learning.core import Core
 from goodbot.learning.training import remote
@@ -45,11 +46,8 @@ class Attempts:
         """
         before_this = await self._store.read(lambda db: progress.of(db, run))
         if before_this.starts >= MOST:
-            raise TrainingError(
-                f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
-            )
-        job, far = await self._elsewhere(run, job)
-        elsewhere = {"answer": far.answer} if far else {}
+            raise TrainingError(_ended(before_this), kind="died")
+        job, elsewhere = await self._elsewhere(run, job)
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
@@ -75,8 +73,11 @@ class Attempts:
         now = await self._store.read(lambda db: progress.of(db, run))
         if now.starts >= MOST and not recorded:
             return None
-        said = f"{full_disk.SENTENCE} Then the training goes on{'' if recorded else now.where}."
-        return TrainingError(said, kind=full_disk.KIND)
+        on = Worded("The disk is full: free some space. Then the training goes on.")
+        if now.steps and not recorded:
+            at = "The disk is full: free some space. Then the training goes on at step {step} of {steps}."
+            on = Worded(at, step=now.step, steps=now.steps)
+        return TrainingError(on, kind=full_disk.KIND)
 
     async def _elsewhere(
         self, run: int, job: Mapping[str, Any]
@@ -94,10 +95,8 @@ class Attempts:
         if out_of_memory:
             now = await self._store.write(lambda db: progress.runs_out(db, run))
             if now.memory >= MOST:
-                raise TrainingError(
-                    f"it ran out of memory {MOST} times, at last with the smallest plan there is ({error})",
-                    kind="oom",
-                ) from error
+                out = "it ran out of memory {times} times, at last with the smallest plan there is ({why})"
+                raise TrainingError(Worded(out, times=MOST, why=said_by(error)), kind="oom") from error
         elif error.kind in ("endless", "silent"):
             now = await self._store.write(lambda db: progress.overruns(db, run))
             if max(now.starts, now.endless) >= MOST:
@@ -109,6 +108,14 @@ class Attempts:
         else:
             raise error
         logger.warning("run %d goes on%s: %s", run, now.where, error, extra={"run": run})
+
+
+def _ended(now: progress.RunProgress) -> str:
+    """What is said of a run that has ended goodbot itself too often."""
+    if now.steps:
+        at = "goodbot ended {times} times while it trained at step {step} of {steps}"
+        return Worded(at, times=now.starts, step=now.step, steps=now.steps)
+    return Worded("goodbot ended {times} times while it trained", times=now.starts)
 
 
 def kernel_kills(root: Path = Path("/")) -> int:

@@ -20,6 +20,7 @@ from goodbot.api.model_shape import Architecture
 from goodbot.api.sentences import Reason, because
 from goodbot.base import trees
 from goodbot.base.errors import GoodbotError
+from goodbot.base.worded import said_by
 from goodbot.config import clear
 from goodbot.learning import worker_process
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -107,7 +108,7 @@ async def look(
         try:
             estimate = await _estimate(core, registry, lines, parent, items)
         except GoodbotError as error:
-            unknown = (because("not_estimated", why=str(error)),)
+            unknown = (because("not_estimated", why=said_by(error)),)
     return Prospect(
         parent=parent,
         settings=core.settings,

@@ -22,6 +22,7 @@ from goodbot.api.content_filter import ContentFilter, ContentFilterSpec, FilterC
 from goodbot.api.registry import registered
 from goodbot.base.errors import TrainingError, boundary
 from goodbot.base.printing import printable
+from goodbot.base.worded import Worded
 from goodbot.config import Config
 from goodbot.config.toml import section
 from goodbot.learning.rating_quality.near_duplicates import Sketches
@@ -36,7 +37,7 @@ _Key = tuple[str, Sequence[str]]
 """An answer, and what was said of it."""
 _TRIES = 3
 """So often they are asked about what has come since they were; what comes then waits for the next run."""
-_AGAIN = "the log says why, and `train` tries it again"
+_FAILED = "the filter {name} has failed, so nothing is trained; the log says why, and `train` tries it again"
 _LONGEST = 80
 """Characters of a reason that are kept."""
 
@@ -69,7 +70,7 @@ class Filtering:
                 found |= {_line(reason) or name: None for reason in _listed(one.reasons(case))}
             except Exception as error:  # a plugin's
                 logger.exception("the filter %s", name)
-                self.failed = f"the filter {name} has failed, so nothing is trained; {_AGAIN}"
+                self.failed = Worded(_FAILED, name=name)
                 raise TrainingError(self.failed, kind="data") from error
         return ", ".join(found)
 

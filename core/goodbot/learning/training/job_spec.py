@@ -16,6 +16,7 @@ from goodbot.api.server import BASE
 from goodbot.api.turns import Turn
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, TrainingError
+from goodbot.base.worded import Worded
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
@@ -96,7 +97,8 @@ async def _rows(
     said = await core.store.read(lambda db: words.texts(db, {item.turn: item.words for item in items}))
     for item in items:
         if (turn := found.get(item.turn)) is None:
-            raise TrainingError("an answer was deleted before it could be trained on", kind="data")
+            gone = Worded("an answer was deleted before it could be trained on")
+            raise TrainingError(gone, kind="data")
         if turn.channel.account == importing.ACCOUNT:  # its ids may spell other words than people read
             turn = turn.in_words()
         own = turn.model == core.pool.model and not turn.answered_by
@@ -141,9 +143,11 @@ def _ready(directories: Sequence[Path]) -> None:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise TrainingError(f"{directory} cannot be made: {error.strerror}") from error
+            cannot = Worded("{path} cannot be made: {why}", path=directory, why=error.strerror)
+            raise TrainingError(cannot) from error
         if not os.access(directory, os.W_OK | os.X_OK):
-            raise TrainingError(f"{directory} cannot be written: check its permissions")
+            closed = Worded("{path} cannot be written: check its permissions", path=directory)
+            raise TrainingError(closed)
 
 
 def _row(turn: Turn, item: runs.RunItem, version: int | None) -> dict[str, Any]:

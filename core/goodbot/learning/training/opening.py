@@ -11,6 +11,7 @@ import aiosqlite
 
 from goodbot.api.sentences import Reason
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
 from goodbot.learning.core import Core
 from goodbot.learning.rating_quality import near_duplicates
 from goodbot.learning.training import batch, distilling
@@ -95,8 +96,9 @@ async def _claim(
         if not ahead.whole or await basis.last_event(db) != found.last_event:
             return None  # there may be enough by now
         left_out = ahead.screening.left_out
-        but = f"; filters have left {len(left_out)} out" if left_out else ""
-        raise TrainingError(f"{too_little}{but}", kind="data")
+        but = Worded("filters have left {answers} out", answers=len(left_out)) if left_out else ""
+        said = Worded("{what}; {why}", what=too_little, why=but) if but else too_little
+        raise TrainingError(said, kind="data")
     run = await runs.start(
         db,
         pool=core.pool,
@@ -115,13 +117,11 @@ def _too_little(found: ClaimDraft, at_least: int) -> str:
     """What is missing, as a sentence's beginning; empty: nothing."""
     fresh = [item for item in found.items if not (item.replayed or judgements.is_judged(item.labels))]
     if not any(item.split == "train" for item in fresh):
-        return "there is nothing to train on yet: rate some answers first"
+        return Worded("there is nothing to train on yet: rate some answers first")
     if len(fresh) >= at_least:
         return ""
-    return (
-        f"{len(fresh)} of {found.available} rated answers can train, the others are ties: "
-        f"{at_least} are needed"
-    )
+    few = "{answers} of {available} rated answers can train, the others are ties: {needed} are needed"
+    return Worded(few, answers=len(fresh), available=found.available, needed=at_least)
 
 
 async def with_notes(

@@ -13,7 +13,7 @@ import aiosqlite
 from goodbot.api.sentences import Reason, because, ended, in_words, words
 from goodbot.api.server import BASE
 from goodbot.base.errors import GoodbotError, TrainingError, unexpected
-from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded import said_by
 from goodbot.store import quarantined, runs
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def failed(run: int, error: Exception) -> RunOutcome:
     """What a run came to that something has broken; what nobody foresaw is in the log."""
     if isinstance(error, GoodbotError):
         kind = error.kind if isinstance(error, TrainingError) else ""
-        return RunOutcome(run=run, state="failed", ending=in_words(str(error)), kind=kind)
+        return RunOutcome(run=run, state="failed", ending=in_words(said_by(error)), kind=kind)
     logger.error("run %d", run, exc_info=error, extra={"run": run})
     return RunOutcome(run=run, state="failed", ending=in_words(unexpected(error)))
 

@@ -21,8 +21,8 @@ from goodbot.api.adapters.manifest import AdapterManifest, publish
 from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base import full_disk, trees
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
-from goodbot.learning.adapters.deployment import NotServedError
-from goodbot.learning.adapters.registry import AdapterRegistry
+from goodbot.base.worded import said_by
+from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
 from goodbot.learning.core import Core
 from goodbot.learning.training.outcome import RunOutcome, failing
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
@@ -65,7 +65,7 @@ class _New:
 
     def failed(self, error: Exception) -> RunOutcome:
         """The run's end, where it could not be made to answer."""
-        ending = (failing("ended_not_live", error),)
+        ending = (because("ended_not_live", why=said_by(error)),)
         return RunOutcome(run=self.run, state="failed", ending=ending)
 
 
@@ -228,7 +228,7 @@ class Publisher:
         if full_disk.is_full(error if lacking else said) and not late:
             raise error
         if isinstance(error, NotServedError):  # nothing is wrong with what was learnt
-            return await self._wait(new, adapters.UNSERVED, str(error))
+            return await self._wait(new, adapters.UNSERVED, said_by(error))
         if isinstance(error, ServerError):
             return await self._unreachable(new, error, left, life)
         return new.failed(error)
