@@ -95,6 +95,11 @@ NEVER_ONE = {
     "probe_same",
     "measured_both",
     "report_predict_bin",
+    "err_answers_status",
+    "err_ended_often",
+    "err_ended_often_at",
+    "err_memory_out",
+    "err_stays",
 }
 """Texts with a number that is never 1."""
 

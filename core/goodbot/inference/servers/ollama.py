@@ -85,8 +85,8 @@ class OllamaServer(RemoteServer):
             return ""
         other = (
             "{name} in Ollama is not what it was ({now}, not {first}): somebody pulled or made it anew, "
-            "and the "
-            'versions belong to the old one. If it is the same model, put digest = "{now}" under '
+            "and the versions belong to the old one. If it is the same model, put "
+            '`digest = "{now}"` under '
             "[serving.settings]; if not, set [serving] model to the old one"
         )
         return Worded(other, name=base, now=now[:12], first=first[:12])
