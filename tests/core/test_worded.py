@@ -13,22 +13,29 @@ from typing import Any
 import pytest
 from goodbot import config
 from goodbot.api.adapters import manifest
-from goodbot.api.texts import LANGUAGES, catalogue, reworded, say
+from goodbot.api.sentences import because, in_words, words
+from goodbot.api.texts import LANGUAGES, catalogue, retold, reworded, say
 from goodbot.base.checks import Range
 from goodbot.base.errors import (
     AdapterError,
     ConfigError,
     GoodbotError,
     NewerDataError,
+    ServerError,
     StoreError,
+    TrainingError,
     UsageError,
 )
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
 from goodbot.cli import main
 from goodbot.config.described import described
+from goodbot.config.secrets import Secrets
 from goodbot.inference.models import directory
-from goodbot.store import backup
+from goodbot.inference.servers.upstream import Upstream, UpstreamResponse
+from goodbot.learning import worker_process
+from goodbot.learning.training import outcome
+from goodbot.store import backup, codec
 from goodbot.store.commit_queue import explain
 
 
@@ -167,3 +174,56 @@ def test_what_each_setting_is_for_is_told_in_every_language() -> None:
     keys = {key: text for key, text in catalogue("en").items() if key.startswith("setting_")}
     assert told == set(keys.values())
     assert reworded(Worded(keys["setting_training_reward"]), "de") == say("setting_training_reward", "de")
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_what_a_model_server_answers_is_told_in_the_readers_language(language: str) -> None:
+    server = Upstream("vLLM", "http://127.0.0.1:8000", Secrets(("KEY",), {}).get("KEY"))
+    error = server.refused(UpstreamResponse(status=500, body={"error": "no room"}))
+    assert str(error) == "vLLM at http://127.0.0.1:8000 answers with status 500: no room"
+    place = say("model_at", language, title="vLLM", url="http://127.0.0.1:8000")
+    said = say("err_answers_status", language, place=place, status=500)
+    assert reworded(error, language) == f"{said}: no room"
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_how_a_training_failed_is_kept_so_that_each_reads_it_in_their_language(language: str) -> None:
+    """A child that a signal has ended, in a sentence about the memory: one worded text in another."""
+    died = worker_process._death("trainer", -9)
+    out = "it ran out of memory {times} times, at last with the smallest plan there is ({why})"
+    error = TrainingError(Worded(out, times=3, why=said_by(died)), kind="oom")
+    kept = codec.load_reasons(codec.dump_reasons(outcome.failed(1, error).ending))
+    english = (
+        "it ran out of memory 3 times, at last with the smallest plan there is (the trainer was killed by"
+    )
+    assert words(*kept) == str(error)
+    assert str(error).startswith(english)
+    inner = say("err_child_killed", language, who=say("err_trainer", language))
+    assert words(*kept, language=language) == say("err_memory_out", language, times=3, why=inner)
+
+
+def test_why_a_version_did_not_go_live_is_kept_likewise() -> None:
+    [kept] = codec.load_reasons(
+        codec.dump_reasons((because("ended_not_live", why=Worded("v{version} is not loaded", version=3)),))
+    )
+    assert kept.facts["why"] == "v3 is not loaded"
+    assert "v3 ist nicht geladen" in words(kept, language="de")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '[["text",{"text":{"worded":["{a.__class__.x} {b}",{"a":1}]}}]]',
+        '[["text",{"text":{"worded":["{0}",{}]}}]]',
+    ],
+)
+def test_what_is_kept_and_fits_no_text_is_shown_as_it_lies_there(odd: str) -> None:
+    assert codec.load_reasons(odd) == in_words(odd)
+
+
+def test_a_sentence_of_a_child_that_the_catalogue_knows_is_told_in_the_readers_language() -> None:
+    """It comes as a plain text."""
+    said = "The loss or its gradient is not a finite number."
+    assert reworded(TrainingError(said), "fr") == retold(said, "fr") == say("err_not_finite", "fr")
+    assert words(*in_words(said), language="fr") == say("err_not_finite", "fr")
+    assert reworded(ServerError("The moon is full."), "fr") == "The moon is full."

@@ -12,12 +12,14 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, cast
 
 from goodbot.api.completions import with_tools, without_form, without_tools
 from goodbot.api.events import Message
 from goodbot.api.plain import plainer, system_first, without_system
 from goodbot.base.sampling import UNFILTERED, Filters
+from goodbot.base.worded import Worded
 
 FORMS: Mapping[str, Callable[[Sequence[Message]], list[Message]]] = {
     "system_first": system_first,
@@ -26,9 +28,9 @@ FORMS: Mapping[str, Callable[[Sequence[Message]], list[Message]]] = {
 }
 """Ways to say a conversation, each plainer than the one before."""
 _TOLD = {
-    "system_first": "system messages in the middle (all of them go first)",
-    "without_system": "system messages (their words go with the first question)",
-    "plainer": "this order of roles (one user's and one assistant's message in turn)",
+    "system_first": Worded("system messages in the middle (all of them go first)"),
+    "without_system": Worded("system messages (their words go with the first question)"),
+    "plainer": Worded("this order of roles (one user's and one assistant's message in turn)"),
 }
 REFUSALS = (400, 422, 500, 501)
 """Statuses of those who do not take a request as it is."""
@@ -150,13 +152,16 @@ class Manners:
 
     def told(self) -> str:
         """For its owner: what it refuses, and what becomes of it; empty for nothing."""
-        parts = [_TOLD[self.form]] if self.form else []
-        parts += [f"{_TOKENS} (it gets {_NEWER})"] if self._renamed else []
-        parts += [f"{_NEWER} (it gets {_TOKENS})"] if self._older else []
-        parts += [f"{name} (left out)" for name in self._dropped]
+        parts: list[str] = [_TOLD[self.form]] if self.form else []
+        gets = "{name} (it gets {other})"
+        parts += [Worded(gets, name=_TOKENS, other=_NEWER)] if self._renamed else []
+        parts += [Worded(gets, name=_NEWER, other=_TOKENS)] if self._older else []
+        parts += [Worded("{name} (left out)", name=name) for name in self._dropped]
         if self.refused:
-            parts.append(f"what it was asked last: {self.refused}")
-        return f"the server refuses: {'; '.join(parts)}" if parts else ""
+            parts.append(Worded("what it was asked last: {why}", why=self.refused))
+        if not parts:
+            return ""
+        return Worded("the server refuses: {what}", what=reduce(_and, parts))
 
 
 class Attempt:
@@ -223,6 +228,10 @@ def formed(messages: Sequence[Message]) -> list[Message]:
 def refusal(data: bytes) -> str:
     """The words of an error's body."""
     return said(parsed(data.decode("utf-8", "replace")))
+
+
+def _and(one: str, other: str) -> str:
+    return Worded("{one}; {other}", one=one, other=other)
 
 
 def said(body: Mapping[str, Any]) -> str:
