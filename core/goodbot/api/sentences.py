@@ -293,7 +293,7 @@ def clause(sentence: str, *, small: bool = False) -> str:
 
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
-        return clause_of(str(facts["said"]), language)
+        return reworded(facts["said"], language)
     if "ending" in facts:
         facts = {**facts, "reason": clause(words(*facts["ending"], language=language))}
     if name == "ratings":

@@ -7,6 +7,7 @@ import dataclasses
 import json
 from array import array
 from collections.abc import Mapping, Sequence
+from string import Formatter
 from typing import Any, cast
 
 from goodbot.api.events import (
@@ -80,13 +81,13 @@ def _apart(value: Any) -> Any:
 
 
 def _together(value: Any) -> Any:
-    """The same again. Raises ValueError where the values are not those of the text."""
+    """The same again. Raises ValueError for what is no such text, or has not its values."""
     match value:
         case {"worded": [str(text), dict(values)]}:
-            try:
-                return Worded(text, **_together(values))
-            except (LookupError, AttributeError) as error:
-                raise ValueError(text) from error
+            for _, name, form, conversion in Formatter().parse(text):
+                if name is not None and (form or conversion or name not in values):
+                    raise ValueError(text)
+            return Worded(text, **{str(name): _together(one) for name, one in cast("Any", values).items()})
         case dict():
             return {name: _together(one) for name, one in cast("dict[str, Any]", value).items()}
         case list():

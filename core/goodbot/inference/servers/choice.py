@@ -54,7 +54,9 @@ def choose(config: Config, specs: Mapping[str, ServerSpec]) -> ServerSpec:
 
 def objection(spec: ServerSpec) -> str:
     """Why a training would be for nothing with this server, in one sentence; empty if it would not."""
-    return f"no training with {spec.name}: {NO_ADAPTERS}" if spec.adapters is AdapterFormat.NONE else ""
+    if spec.adapters is not AdapterFormat.NONE:
+        return ""
+    return Worded("no training with {name}: {why}", name=spec.name, why=Worded(NO_ADAPTERS))
 
 
 def url_of(config: Config, spec: ServerSpec) -> str:
