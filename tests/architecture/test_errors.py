@@ -19,11 +19,9 @@ from tests.architecture.source import Module, modules
 from tests.architecture.test_texts import PROSE
 
 ROOMS = (
-    *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference.models", "goodbot.api.adapters"),
+    *("goodbot.config", "goodbot.store", "goodbot.base", "goodbot.inference", "goodbot.api.adapters"),
     *(f"goodbot.api.{name}" for name in ("address", "registry", "projections", "marks", "plugins")),
-    *(f"goodbot.learning.adapters.{name}" for name in ("catalogue", "exporting", "importing")),
-    *("goodbot.learning.model_switch", "goodbot.learning.training.scheduler"),
-    *("goodbot.learning.training.anchors", "goodbot.inference.servers.choice", "goodbot.commands.channels"),
+    *("goodbot.learning", "goodbot.conversation", "goodbot.commands", "goodbot.daemon"),
     *(f"goodbot_connectors.codex.{name}" for name in ("hooks_file", "trust")),
     *("goodbot_connectors.claude_code.settings_file", "goodbot_connectors.openclaw.program"),
     "goodbot_connectors.kit.settings_file",

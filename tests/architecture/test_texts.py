@@ -67,12 +67,10 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
     "goodbot.commands.settings_page": 3,  # names of settings
-    "goodbot.commands.probe": 3,  # to the model, and of a server that breaks off
+    "goodbot.commands.probe": 2,  # to the model
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
-    "goodbot.conversation.asking": 1,  # to the log
     "goodbot.conversation.completions": 2,  # to programs
-    "goodbot.conversation.generate": 2,  # to the log
     "goodbot.conversation.ingest": 1,  # to connectors
     "goodbot.conversation.notifications.owners": 1,  # to the log
     "goodbot.conversation.presence": 1,  # a task's name
