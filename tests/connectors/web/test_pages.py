@@ -556,8 +556,12 @@ async def test_a_better_answer_that_was_left_is_there_again(ada: Person, bot: Sc
     words = ada.page.get_by_label("What should the answer have been?")
     await words.fill("half a sent")
     await ada.page.keyboard.press("Escape")
-    await ada.page.get_by_role("button", name="Better answer").click()
+    await ada.page.get_by_role("button", name="Better answer (draft)", exact=True).click()
     assert await words.input_value() == "half a sent"
+    await words.fill("A whole sentence.")
+    await ada.page.keyboard.press("Control+Enter")
+    await ada.page.get_by_role("button", name="Better answer: yours is kept", exact=True).wait_for()
+    assert await ada.page.get_by_text("(draft)").count() == 0
 
 
 async def test_who_was_never_here_is_not_told_that_they_are_signed_out(chromium: Any, bot: Scripted) -> None:

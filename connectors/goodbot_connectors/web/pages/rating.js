@@ -94,9 +94,19 @@ export class RatingBar {
     this.element.classList.toggle("said", Object.keys(said).length > 0);
     this.why.classList.toggle("given", Boolean(said.comment));
     this.better.classList.toggle("given", Boolean(said.better));
-    this.why.setAttribute("aria-label", say(said.comment ? "page_why_kept" : "page_say_why"));
-    this.better.setAttribute("aria-label", say(said.better ? "page_better_kept" : "page_better_answer"));
+    this.#name("comment");
+    this.#name("better");
     this.back.hidden = !(said.thumb || said.stars || said.comment || said.better);
+  }
+
+  // What the button of these words is called: that they were typed, and not kept, is seen on it.
+  #name(kind) {
+    const [node, open, kept] = kind === "better"
+      ? [this.better, "page_better_answer", "page_better_kept"]
+      : [this.why, "page_say_why", "page_why_kept"];
+    const draft = kind in this.#drafts;
+    node.textContent = draft ? say("page_draft", { what: say(open) }) : say(open);
+    node.setAttribute("aria-label", draft ? node.textContent : say(this.#said[kind] ? kept : open));
   }
 
   thumb(value) {
@@ -158,6 +168,7 @@ export class RatingBar {
       // What was typed is there again when this is opened again.
       if (area.value === (this.#said[kind] ?? "")) delete this.#drafts[kind];
       else this.#drafts[kind] = area.value;
+      this.#name(kind);
       this.form.replaceChildren();
       trigger.setAttribute("aria-expanded", "false");
       trigger.focus();
@@ -168,6 +179,7 @@ export class RatingBar {
       if (!text) return area.focus();
       close();
       delete this.#drafts[kind];
+      this.#name(kind);
       return this.#do({ [kind]: text }, { [kind]: text });
     };
     const form = el("form", { class: "words", onsubmit: send },
