@@ -13,19 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import (
-    ENGLISH,
-    after,
-    catalogue,
-    commas,
-    figure,
-    joined,
-    percent,
-    retold,
-    reworded,
-    say,
-    size,
-)
+from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say, size
 from goodbot.api.texts import ended as stopped
 from goodbot.base.worded import Worded
 
@@ -293,7 +281,7 @@ def clause(sentence: str, *, small: bool = False) -> str:
 
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:
     if name in _SAID:
-        return reworded(facts["said"], language)
+        return clause_of(facts["said"], language)
     if "ending" in facts:
         facts = {**facts, "reason": clause(words(*facts["ending"], language=language))}
     if name == "ratings":

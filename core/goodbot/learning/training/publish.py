@@ -65,8 +65,8 @@ class _New:
 
     def failed(self, error: Exception) -> RunOutcome:
         """The run's end, where it could not be made to answer."""
-        ending = (because("ended_not_live", why=said_by(error)),)
-        return RunOutcome(run=self.run, state="failed", ending=ending)
+        why = because("ended_not_live", why=said_by(error))
+        return RunOutcome(run=self.run, state="failed", ending=(why,))
 
 
 class Publisher:
@@ -279,9 +279,8 @@ class Publisher:
         if not must or not await self._ends(db, new, ask=not (pinned or share)):
             return _Step.GOES, ()
         if share and not pinned:
-            await canaries.begin(
-                db, self._pool.scope, self._pool.model, new.version, new.active, self._clock.now()
-            )
+            pool, now = self._pool, self._clock.now()
+            await canaries.begin(db, pool.scope, pool.model, new.version, new.active, now)
             return _Step.WAITS, (because("waits_on_trial", share=share, version=new.version),)
         await adapters.hold(db, new.version, adapters.PINNED if pinned else comparisons.COMPARED)
         if pinned:
