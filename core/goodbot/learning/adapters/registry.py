@@ -10,14 +10,15 @@ import aiosqlite
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import PluginHost
+from goodbot.api.sentences import in_words
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.worded import Worded, said_by
 from goodbot.inference.servers.health import HealthMonitor, Righted, probe
 from goodbot.learning.adapters import lineage
-from goodbot.learning.adapters.deployment import Deployment, NotServedError
-from goodbot.store import adapters, canaries
+from goodbot.learning.adapters.catalogue import Catalogue
+from goodbot.store import Store, adapters, canaries, codec
 from goodbot.store.commit_queue import Operation
 
 logger = logging.getLogger(__name__)
@@ -189,8 +190,8 @@ class AdapterRegistry(Deployment):
                 self.canary = canary
             except (AdapterError, NotServedError) as error:
                 self.canary = BASE
-                why, now = said_by(error), self._clock.now()
-                logger.error("v%d is no canary: %s", canary, why, extra={"version": canary})
+                why, now = codec.dump_reasons(in_words(said_by(error))), self._clock.now()
+                logger.error("v%d is no canary: %s", canary, error, extra={"version": canary})
                 await self._store.write(lambda db: canaries.fail(db, canary, why, now))
                 await self._drop(canary)
             except ServerError as error:
