@@ -39,8 +39,20 @@ ENGLISH: dict[str, int] = {
     "goodbot.base.outward": 3,  # to the log, of what cannot be delivered
     "goodbot.base.safe_tar": 3,  # of an archive that was altered by hand
     "goodbot.base.sse": 2,  # of a model server that breaks its protocol
+    "goodbot.commands.activity": 1,  # to programs: the page has a list
+    "goodbot.commands.overview": 1,  # to programs: who may not talk sees no page
+    "goodbot.commands.report_parts": 1,  # to whoever writes a plugin
     "goodbot.config.vault": 2,  # what is odd in a file that nobody edits
+    "goodbot.conversation.completions": 1,  # to programs
+    "goodbot.conversation.ingest": 1,  # to connectors
+    "goodbot.conversation.judging": 2,  # to the log
+    "goodbot.daemon.control": 3,  # to programs, and of a goodbot that does not know its settings yet
+    "goodbot.daemon.features": 2,  # the name of a section
+    "goodbot.daemon.loopback.chat": 1,  # to whoever writes a test
     "goodbot.inference.models.servers": 3,  # to whoever writes a plugin
+    "goodbot.inference.servers.ollama": 1,  # to the log
+    "goodbot.learning.training.folders": 1,  # of a folder that was altered by hand
+    "goodbot.learning.training.remote": 3,  # of a server that breaks its protocol: the child says them
 }
 
 

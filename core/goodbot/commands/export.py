@@ -14,6 +14,7 @@ from goodbot.api.export import ExportedAnswer, ExportForm
 from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.worded import Worded
 from goodbot.commands.base import Call, Result
 from goodbot.commands.masking import Masker
 from goodbot.commands.services import Services
@@ -51,7 +52,8 @@ async def export(call: Call) -> Result:
             snapshot = await asyncio.to_thread(Snapshot, path, form)
             sha256 = await _write(s, snapshot, wanted, said)
         except OSError as error:
-            raise GoodbotError(f"nothing was exported: {error.strerror or error}") from error
+            none = Worded("nothing was exported: {why}", why=error.strerror or str(error))
+            raise GoodbotError(none) from error
     count = f"{snapshot.answers} rated answer{'' if snapshot.answers == 1 else 's'}"
     if snapshot.lines != snapshot.answers:
         count = f"{snapshot.lines} line{'' if snapshot.lines == 1 else 's'} from {count}"
@@ -101,7 +103,8 @@ def _add(snapshot: Snapshot, answers: Sequence[ExportedAnswer], masker: Masker |
         raise
     except Exception as error:  # a plugin's
         logger.exception("a form has failed")
-        raise GoodbotError(f"nothing was exported: the form {snapshot.form.name} has failed") from error
+        failed = Worded("nothing was exported: the form {name} has failed", name=snapshot.form.name)
+        raise GoodbotError(failed) from error
 
 
 def _said(args: Sequence[str]) -> dict[str, str]:
@@ -113,24 +116,26 @@ def _said(args: Sequence[str]) -> dict[str, str]:
         if typed.startswith("--"):
             name = typed[2:]
             if name not in (*_FIELDS, "format", "redact") or name in said:
-                raise UsageError(f"{word} is no option of `export`, or stands there twice")
+                raise UsageError(Worded("{word} is no option of `export`, or stands there twice", word=word))
             said[name] = ""
         elif name in ("", "redact"):
-            raise UsageError(f"“{word}” is no option of `export`: type `export --text {word}`, for example")
+            other = "“{word}” is no option of `export`: type `export --text {word}`, for example"
+            raise UsageError(Worded(other, word=word))
         else:
             said[name] = f"{said[name]} {word}".strip()
     for option, value in said.items():
         if len(value) > 2 and _QUOTES.get(value[0]) == value[-1]:
             said[option] = value[1:-1]  # a chat leaves them where a shell takes them away
     if empty := [one for one in said if not said[one] and one != "redact"]:
-        raise UsageError(f"say something behind --{empty[0]}")
+        raise UsageError(Worded("say something behind --{name}", name=empty[0]))
     return said
 
 
 def _form(s: Services, name: str) -> ExportForm:
     forms = {OWN.name: OWN} | s.plugins.export_forms()
     if name not in forms:
-        raise UsageError(f"there is no form {name!r}: say one of {', '.join(sorted(forms))}")
+        none = "there is no form {name}: say one of {choice}"
+        raise UsageError(Worded(none, name=repr(name), choice=", ".join(sorted(forms))))
     return forms[name]
 
 
@@ -139,7 +144,7 @@ def _person(call: Call, word: str) -> str:
     if ":" in word:
         return word  # also of a platform that is not connected any more
     if call.user.connector == TERMINAL:
-        raise UsageError("say who with --person, as slack:U0AMY: `people` lists them")
+        raise UsageError(Worded("say who with --person, as slack:U0AMY: `people` lists them"))
     return f"{call.user.connector}:{word}"
 
 
@@ -151,7 +156,8 @@ def _selection(said: dict[str, str]) -> Selection:
             fields[name] = _time(said[name])
     if (rating := said.get("rating")) is not None:
         if rating not in selection.RATINGS:
-            raise UsageError(f"--rating is one of {', '.join(selection.RATINGS)}")
+            choice = ", ".join(selection.RATINGS)
+            raise UsageError(Worded("--rating is one of {choice}", choice=choice))
         fields["rating"] = rating
     if (version := said.get("version")) is not None:
         fields["version"] = version_in(version)
@@ -163,7 +169,8 @@ def _time(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
-        raise UsageError(f"{text!r} is no day: say 2026-11-21, or 2026-11-21T18:30") from None
+        none = Worded("{text} is no day: say 2026-11-21, or 2026-11-21T18:30", text=repr(text))
+        raise UsageError(none) from None
 
 
 def version_in(text: str) -> int:
@@ -171,5 +178,6 @@ def version_in(text: str) -> int:
     known = {"base": 0, "others": selection.OTHERS}
     number = text.removeprefix("v")
     if text not in known and not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise UsageError("a version is a number from `adapters`, `base`, or `others` for other models")
+        number_ = "a version is a number from `adapters`, `base`, or `others` for other models"
+        raise UsageError(Worded(number_))
     return known.get(text, int(number) if number.isdigit() else 0)

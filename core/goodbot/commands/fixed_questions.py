@@ -54,34 +54,36 @@ def load(home: Path) -> list[FixedQuestion]:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
-            raise ConfigError("is larger than 256 KB", path=path)
+            raise ConfigError(Worded("is larger than 256 KB"), path=path)
         found += _read(tomllib.loads(content.decode("utf-8-sig")), path, numbers)
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot be read: {error}", path=path) from error
+        raise ConfigError(Worded("cannot be read: {why}", why=str(error)), path=path) from error
     if len(found) > MOST:
-        raise ConfigError(f"holds too many questions: {MOST} at most, with ours", path=path)
+        many = Worded("holds too many questions: {most} at most, with ours", most=MOST)
+        raise ConfigError(many, path=path)
     return found
 
 
 def _read(told: Table, path: Path | None, numbers: count[int]) -> list[FixedQuestion]:
     if unknown := set(told) - {"question", "pair"}:
-        raise ConfigError(f"has no {min(unknown)!r}: [[question]] or [[pair]]", path=path)
+        none = Worded("has no {name}: [[question]] or [[pair]]", name=repr(min(unknown)))
+        raise ConfigError(none, path=path)
     found: list[FixedQuestion] = []
     for one in _tables(told, "question", path):
         right = one.get("right")
         words = [right] if isinstance(right, str) else right
         if not isinstance(words, list) or not words:
-            raise ConfigError(
-                'a [[question]] needs right = ["…"]: a right answer holds one of these', path=path
-            )
+            needs = Worded('a [[question]] needs right = ["…"]: a right answer holds one of these')
+            raise ConfigError(needs, path=path)
         said = [_line(word, "right", path) for word in cast("list[object]", words)]
         found.append(FixedQuestion(text=_line(one.get("ask"), "ask", path), right=said))
     for one in _tables(told, "pair", path):
         question, about = (_line(one.get(name), name, path) for name in ("question", "about"))
         if _HERE not in question:
-            raise ConfigError("the question of a [[pair]] needs {} where its two differ", path=path)
+            needs = Worded("the question of a [[pair]] needs {here} where its two differ", here=_HERE)
+            raise ConfigError(needs, path=path)
         number = next(numbers)
         for half in ("one", "other"):
             value = _line(one.get(half), half, path)
@@ -94,14 +96,15 @@ def _tables(told: Table, name: str, path: Path | None) -> Sequence[Table]:
     given: object = told.get(name, [])
     tables = cast("list[object]", given) if isinstance(given, list) else [None]
     if not all(isinstance(one, dict) for one in tables):
-        raise ConfigError(f"{name} is written as [[{name}]]", path=path)
+        raise ConfigError(Worded("{name} is written as [[{name}]]", name=name), path=path)
     return cast("list[Table]", tables)
 
 
 def _line(given: object, name: str, path: Path | None) -> str:
     text = clean(given).strip() if isinstance(given, str) else ""
     if not 1 <= len(text) <= _LONGEST:
-        raise ConfigError(f"{name} is a text of 1 to {_LONGEST:,} characters", path=path)
+        long = Worded("{name} is a text of 1 to {most} characters", name=name, most=f"{_LONGEST:,}")
+        raise ConfigError(long, path=path)
     return text
 
 

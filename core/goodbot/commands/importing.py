@@ -15,6 +15,7 @@ import aiosqlite
 from goodbot.access.authorization import person
 from goodbot.api.sentences import words
 from goodbot.base.errors import GoodbotError, StoreError, StoreFullError, UsageError
+from goodbot.base.worded import Worded
 from goodbot.commands.base import Call, Result
 from goodbot.conversation.capture_rules import trains
 from goodbot.conversation.imports.checks import Here, checked
@@ -36,7 +37,7 @@ async def bring_in(call: Call) -> Result:
     place = s.config.home / workshop.IMPORTS / name
     path = place / workshop.ANSWERS
     if place.name != name or not name.startswith(workshop.STAGED) or not path.is_file():
-        raise UsageError("nothing lies ready to be imported under that name")
+        raise UsageError(Worded("nothing lies ready to be imported under that name"))
     async with s.eraser.copying:
         counted = await _store(call, path)
     s.scheduler.wake()

@@ -15,7 +15,7 @@ from goodbot.api.registry import registered
 from goodbot.base.clock import growing
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError, UsageError, unexpected
 from goodbot.base.installed import missing_modules
-from goodbot.base.worded import said_by
+from goodbot.base.worded import Worded, said_by
 from goodbot.commands import report_parts
 from goodbot.commands.base import Result
 from goodbot.commands.services import Services
@@ -110,7 +110,8 @@ class Features:
     async def asked(self, name: str, *words: str) -> Result:
         """What a feature's own command says. Raises UsageError, GoodbotError."""
         if name not in self._made:
-            raise UsageError(f"[features.{name}] is not in the config: it says how to switch {name} on")
+            off = "[features.{name}] is not in the config: it says how to switch {name} on"
+            raise UsageError(Worded(off, name=name))
         text, data = await self._made[name].asked(words)
         return Result(text=text, data=data)
 
@@ -120,10 +121,9 @@ class Features:
         environ = SecretStore(self._services.config.home).environment(spec.secrets)
         secrets = Secrets(spec.secrets, environ)
         if missing := secrets.missing():
-            raise ConfigError(
-                f"[features.{spec.name}] needs {missing[0]}: set it in the environment, or in "
-                f"{SecretStore(self._services.config.home).path}"
-            )
+            needs = "[features.{name}] needs {variable}: set it in the environment, or in {path}"
+            path = SecretStore(self._services.config.home).path
+            raise ConfigError(Worded(needs, name=spec.name, variable=missing[0], path=path))
         return secrets
 
     async def _kept_up(self, name: str, feature: Feature) -> None:

@@ -10,6 +10,7 @@ from goodbot.api import marks
 from goodbot.api.events import Message
 from goodbot.api.judge import KEY
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.config.secrets import Secret
 from goodbot.inference.servers.upstream import Upstream
 
@@ -45,5 +46,6 @@ class AskedServer:
         try:
             said: Any = reply.body["choices"][0]["message"]["content"]
         except (LookupError, TypeError) as error:
-            raise ServerError(f"{upstream.place} gives no answer that can be read") from error
+            odd = Worded("{place} gives no answer that can be read", place=upstream.place)
+            raise ServerError(odd) from error
         return said if isinstance(said, str) else ""

@@ -50,12 +50,16 @@ class Watched:
         self.each: Callable[[], Awaitable[None]] | None = None
         """What happens before each look, while a fault stands."""
         self.maintenance = bot.app.maintenance
-        self._names = itertools.count()
+        self._numbers = itertools.count()
         self._heard = 0
 
     @property
     def port(self) -> int:
         return self.bot.app.config.http.port
+
+    def number(self) -> int:
+        """One that was not used before."""
+        return next(self._numbers)
 
     def restart(self) -> None:
         """Forget all that is not stored of what was seen and told."""
@@ -85,7 +89,7 @@ class Watched:
         self, values: Sequence[float], *, version: int, rater: str = "owner", ago: float = 0.0
     ) -> list[str]:
         """Store answers of a version with somebody's rating of each; returns their turns."""
-        names = [f"planted{next(self._names)}" for _ in values]
+        names = [f"planted{self.number()}" for _ in values]
         model, now = self.bot.app.model.name, self.clock.now()
 
         async def operation(db: aiosqlite.Connection) -> None:
@@ -104,7 +108,7 @@ class Watched:
 
         async def operation(db: aiosqlite.Connection) -> None:
             for name, value in zip(names, values, strict=True):
-                number = next(self._names)
+                number = self.number()
                 event = rate(f"planted{number}", number, value, name, user=user)
                 receipt = event.receipt(Outcome.ACCEPTED, turn=name)
                 await ledger.insert(db, event, name, f"loopback:{rater}", receipt, now)
@@ -228,8 +232,9 @@ async def descriptors_gone(on: Watched) -> AsyncIterator[None]:
 async def guessed_at(on: Watched) -> AsyncIterator[None]:
     """A stranger types codes until the one that was made is locked; its owner makes another."""
     await pairing.open_code(on.bot.store, "loopback", on.clock.now())
+    mallory = f"mallory{on.number()}"  # who goes on is taken for somebody who wants to join
     for _ in range(pairing.MAX_FAILURES):
-        await on.bot.say(one_time.fresh(), user="mallory")
+        await on.bot.say(one_time.fresh(), user=mallory)
     yield
     await pairing.open_code(on.bot.store, "loopback", on.clock.now())
 

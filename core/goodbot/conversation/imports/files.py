@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
 from goodbot.config import private
 
 LARGEST = 64 * 1024 * 1024
@@ -43,9 +44,9 @@ def _objects(file: TextIO, path: Path) -> Iterator[tuple[int, Any]]:
                 found, end = _DECODER.raw_decode(buffer, at)
             except (ValueError, RecursionError) as error:
                 if not piece or len(buffer) - at > LARGEST or isinstance(error, RecursionError):
-                    raise UsageError(
-                        f"{path.name} is no JSON behind character {read - len(buffer) + at}"
-                    ) from None
+                    odd = "{path} is no JSON behind character {number}"
+                    where = read - len(buffer) + at
+                    raise UsageError(Worded(odd, path=path.name, number=where)) from None
                 break
             yield read - len(buffer) + end, found
             at = end

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
 from goodbot.conversation.imports import others
 from goodbot.conversation.imports.files import objects
 from goodbot.conversation.imports.others import Records
@@ -15,7 +16,7 @@ from goodbot.conversation.imports.others import Records
 def own(path: Path, mine: bool) -> Records:
     """What `goodbot export` has written."""
     if mine:
-        raise UsageError("--mine is for files of Open WebUI: goodbot's own say who is who")
+        raise UsageError(Worded("--mine is for files of Open WebUI: goodbot's own say who is who"))
     size = path.stat().st_size
     for done, record in objects(path):
         yield done, size, record

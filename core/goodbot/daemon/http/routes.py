@@ -9,6 +9,7 @@ from aiohttp import hdrs, web
 
 from goodbot.base.busy import TurnedAway
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.daemon.http.health import PATHS
 from goodbot.daemon.http.unready import SCRIPT_PATH, not_yet
 
@@ -50,10 +51,10 @@ def application(
         for path in sorted(paths):
             if path in taken:
                 section = name if "." in name else f"connectors.{name}"
-                raise ConfigError(
-                    f"[{section}] answers at {path}, and so does {taken[path]}: "
-                    "leave one of them out of the config"
+                both = (
+                    "[{section}] answers at {path}, and so does {other}: leave one of them out of the config"
                 )
+                raise ConfigError(Worded(both, section=section, path=path, other=taken[path]))
             taken[path] = name
         whose.update(dict.fromkeys(made.router.add_routes(own), name))
     return made

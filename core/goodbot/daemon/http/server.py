@@ -23,6 +23,7 @@ from goodbot.base.connection import takes_its_time
 from goodbot.base.crowd import LAST_CALLS, Crowd
 from goodbot.base.descriptors import bound
 from goodbot.base.errors import ConfigError
+from goodbot.base.worded import Worded
 from goodbot.config import HttpConfig
 from goodbot.config.sections import PUBLISHED
 from goodbot.daemon.http import health, names, unready
@@ -60,10 +61,12 @@ class HttpServer:
             self._listen(CONNECTIONS, sockets)
         except OSError as error:
             await self.stop()
-            raise ConfigError(
-                f"[http] cannot listen on {host} port {port} ({error.strerror or error}): "
-                "set another port there, or stop what holds this one"
-            ) from error
+            taken = (
+                "[http] cannot listen on {host} port {port} ({why}): set another port there, or stop what "
+                "holds this one"
+            )
+            why = error.strerror or str(error)
+            raise ConfigError(Worded(taken, host=host, port=port, why=why)) from error
         if not names.is_loopback(host) and self._config.url != os.environ.get(PUBLISHED):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 

@@ -118,7 +118,8 @@ class Remote:
         if not (key := self.key.reveal()):
             return {}
         if not key.isascii() or not key.isprintable():
-            raise _ForbiddenError(f"{KEY} is no key: it has signs that no header may have")
+            odd = "{name} is no key: it has signs that no header may have"
+            raise _ForbiddenError(Worded(odd, name=KEY))
         return {"X-API-Key": key, "Authorization": f"Bearer {key}"}
 
     def _elsewhere(self, place: str) -> str:
