@@ -146,8 +146,9 @@ async def test_a_version_that_drifts_into_another_language_is_told_of_once(tmp_p
         assert text.startswith(f"v1 is live. {DRIFTED} It learnt from ")
         assert f"last training: v1 answers. {DRIFTED}" in await bot.command("status")
         assert (await why(bot)).text.splitlines()[1] == DRIFTED
-        card_ = (await bot.chat.host.overview(bot.chat.typed("why").user)).learnt
-        assert card_.told.endswith(DRIFTED)
+        seen = await bot.chat.host.overview(bot.chat.typed("why").user)
+        assert seen.lesson is not None
+        assert seen.lesson.told.endswith(DRIFTED)
 
 
 async def test_the_news_begin_with_what_changed_and_show_the_owner_their_own_question(tmp_path: Path) -> None:

@@ -83,11 +83,12 @@ def _apart(value: Any) -> Any:
 def _together(value: Any) -> Any:
     """The same again. Raises ValueError for what is no such text, or has not its values."""
     match value:
-        case {"worded": [str(text), dict(values)]}:
+        case {"worded": [str(), dict()]}:
+            text, values = cast("tuple[str, dict[str, Any]]", value[_WORDED])
             for _, name, form, conversion in Formatter().parse(text):
                 if name is not None and (form or conversion or name not in values):
                     raise ValueError(text)
-            return Worded(text, **{str(name): _together(one) for name, one in cast("Any", values).items()})
+            return Worded(text, **{name: _together(one) for name, one in values.items()})
         case dict():
             return {name: _together(one) for name, one in cast("dict[str, Any]", value).items()}
         case list():
