@@ -228,7 +228,7 @@ class Bot(Pilot):
         """Wait until nothing trains or is about to, and no tainted version waits to be replaced."""
 
         async def at_rest() -> bool:
-            name = adapters.retrain_switch(self.app.model.name)
+            name = adapters.retrain_switch(self.app.registry.scope, self.app.model.name)
             waiting = await rows(self.store, "SELECT 1 FROM switches WHERE name = ?", (name,))
             begun = await rows(self.store, INTERRUPTED)
             return not waiting and not begun and not self.app.scheduler.training

@@ -53,7 +53,7 @@ async def _now(s: Services, compared: report.Report, language: str, *, details: 
     off = bool(await s.store.read(lambda db: settings.switch(db, "off")))
     paused = bool(await s.store.read(lambda db: settings.switch(db, "paused")))
     progress = dict(s.scheduler.progress) if s.scheduler.progress else None
-    set_aside = await s.store.read(lambda db: quarantined.listed(db, s.model.name))
+    set_aside = await s.store.read(lambda db: quarantined.listed(db, s.pool))
     rows, now = await s.registry.rows(), states.Now(model=s.model.name, active=active, off=off)
     # While nothing runs, the demonstration model may only stand in for one that nobody has chosen yet.
     chosen = s.config.model.path or s.presence.state != STOPPED

@@ -65,7 +65,7 @@ async def _why(call: Call) -> Result:
     if line[-1].tainted:
         lines.append(say("why_replaced", language, why=clause_of(line[-1].tainted, language)))
     lines += _facts(own, cause, verdict, language)
-    aside = [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.model.name))]
+    aside = [asdict(one) for one in await s.store.read(lambda db: quarantined.listed(db, s.pool))]
     lines += [*left_out(aside, language), *(filtered(aside, language) if call.confidential else ())]
     if len(line) > 1:
         lines.append(say("why_earlier", language, learnt=counted(earlier, language)))

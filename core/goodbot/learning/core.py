@@ -30,9 +30,7 @@ from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training.filtering import Filtering
 from goodbot.learning.training.settings import training_settings
 from goodbot.store import Store
-from goodbot.store.training_pool import Pool
-
-SCOPE = "default"
+from goodbot.store.training_pool import SHARED, Pool
 
 _Registry = TypeVar("_Registry", bound=AdapterRegistry)
 
@@ -109,7 +107,7 @@ class Core(Chosen):
 def pool(config: Config, authorization: Authorization, model: ResolvedModel) -> Pool:
     """What may be learnt from on a model."""
     owners = tuple(authorization.owners(granted=False))
-    return Pool(scope=SCOPE, model=model.name, owners=owners, others=config.training.from_others)
+    return Pool(scope=SHARED, model=model.name, owners=owners, others=config.training.from_others)
 
 
 def serve(

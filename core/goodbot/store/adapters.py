@@ -12,6 +12,7 @@ import aiosqlite
 
 from goodbot.store import codec, distilled, fixed, objections, settings, shifts
 from goodbot.store.query import fetch, first, value
+from goodbot.store.training_pool import SHARED
 
 FORGOTTEN = "kept_forgotten"
 """`tainted` of an adapter whose files are to be erased."""
@@ -243,13 +244,13 @@ async def mark(
     rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
     for model, version in rows:
         if version in fresh:
-            await settings.set_switch(db, retrain_switch(model), reason)
+            await settings.set_switch(db, retrain_switch(scope, model), reason)
     return fresh
 
 
-def retrain_switch(model: str) -> str:
+def retrain_switch(scope: str, model: str) -> str:
     """The switch that asks for a replacement of this base model's active adapter."""
-    return f"retrain {model}"
+    return f"retrain {model}" if scope == SHARED else f"retrain {model} {scope}"
 
 
 def lost_switch(model: str) -> str:

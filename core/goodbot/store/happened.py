@@ -56,7 +56,10 @@ _SINCE = (
 )
 _UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE} ORDER BY e.seq DESC LIMIT :most"  # noqa: S608
 # A version is told once its training has ended; what was made after it waits, too.
-_UNDECIDED = "(SELECT min(x.version) FROM adapters x JOIN runs y ON y.id = x.run WHERE y.state = 'running')"
+_UNDECIDED = (
+    "(SELECT min(x.version) FROM adapters x JOIN runs y ON y.id = x.run"
+    " WHERE (y.scope, y.state) = (:scope, 'running'))"
+)
 _VERSIONS = f"a.scope = :scope AND a.version < coalesce({_UNDECIDED}, 1 << 62)"
 _ENDED = "r.scope = :scope AND r.state <> 'running'"
 _KINDS = {

@@ -24,7 +24,10 @@ COUNTED = 1000
 STREAK = 8
 """So many bad ratings in a row are worth a word."""
 
-_STREAK = f"SELECT value FROM labels WHERE rater = {IDENTITY} ORDER BY event_seq DESC LIMIT :streak"  # noqa: S608
+_STREAK = (
+    "SELECT l.value FROM labels l JOIN turns t ON t.id = l.turn"  # noqa: S608
+    f" WHERE l.rater = {IDENTITY} AND t.scope = :scope ORDER BY l.event_seq DESC LIMIT :streak"
+)
 _TEACHES = "coalesce((SELECT rated = 1 FROM turns WHERE id = :turn), 0)"
 _WAITS = (
     f"SELECT {PERSON} FROM turns t WHERE t.id = :turn AND t.scope = :scope AND t.trainable"  # noqa: S608
@@ -131,12 +134,13 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, needed: int, 
     )
 
 
-async def streak_since(db: aiosqlite.Connection, rater: str) -> int:
+async def streak_since(db: aiosqlite.Connection, scope: str, rater: str) -> int:
     """The event that a streak of bad ratings comes after: the rater's last one that was not bad."""
     return await value(
         db,
-        "SELECT event_seq FROM labels WHERE rater = ? AND value >= 0 ORDER BY event_seq DESC LIMIT 1",
-        (rater,),
+        "SELECT l.event_seq FROM labels l JOIN turns t ON t.id = l.turn"
+        " WHERE (l.rater, t.scope) = (?, ?) AND l.value >= 0 ORDER BY l.event_seq DESC LIMIT 1",
+        (rater, scope),
         default=0,
     )
 
@@ -152,7 +156,8 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
         "SELECT l.rater, e.connector, max(l.event_seq), (SELECT k.person FROM links k"
         " WHERE k.identity = l.rater AND substr(k.person, 1, length(e.connector) + 1)"
         " = e.connector || ':') FROM labels l JOIN events e ON e.seq = l.event_seq"
-        " GROUP BY l.rater ORDER BY 3 DESC",
+        " JOIN turns t ON t.id = l.turn WHERE t.scope = ? GROUP BY l.rater ORDER BY 3 DESC",
+        (scope,),
     )
     last = first(
         await fetch(db, "SELECT last_event_seq FROM runs WHERE scope = ? ORDER BY id DESC LIMIT 1", (scope,))

@@ -15,6 +15,7 @@ import aiosqlite
 
 from goodbot.store import teaching
 from goodbot.store.query import fetch
+from goodbot.store.training_pool import Pool
 
 FILTER = "filter"
 
@@ -98,15 +99,15 @@ async def let_go(db: aiosqlite.Connection, run: int) -> None:
     )
 
 
-async def listed(db: aiosqlite.Connection, model: str) -> list[SetAside]:
+async def listed(db: aiosqlite.Connection, pool: Pool) -> list[SetAside]:
     """What is set aside for a base model, the newest run first; by filters what would train but for them."""
     rows = await fetch(
         db,
-        "SELECT run, kind, reason, count(*) FROM set_aside s WHERE model = ? AND (kind <> ?"
-        " OR EXISTS (SELECT 1 FROM turns t WHERE t.id = s.turn AND t.rated > 0)"
+        "SELECT s.run, s.kind, s.reason, count(*) FROM set_aside s JOIN turns t ON t.id = s.turn"
+        " WHERE (t.scope, s.model) = (?, ?) AND (s.kind <> ? OR t.rated > 0"
         " OR EXISTS (SELECT 1 FROM judgements j WHERE j.turn = s.turn AND j.value <> 0))"
-        " GROUP BY run, kind, reason ORDER BY run DESC, reason",
-        (model, FILTER),
+        " GROUP BY s.run, s.kind, s.reason ORDER BY s.run DESC, s.reason",
+        (pool.scope, pool.model, FILTER),
     )
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]
 
@@ -117,14 +118,15 @@ async def reason(db: aiosqlite.Connection, model: str, turn: str) -> str:
     return rows[0][0] if rows else ""
 
 
-async def sent(db: aiosqlite.Connection, model: str, since: float) -> list[AsideCount]:
+async def sent(db: aiosqlite.Connection, scope: str, model: str, since: float) -> list[AsideCount]:
     """What was set aside one by one since then, by run and sender, the oldest run first."""
     rows = await fetch(
         db,
         "SELECT s.run, t.connector || ':' || t.talker, t.origin = 'captured', min(s.reason), count(*)"
         " FROM set_aside s JOIN turns t ON t.id = s.turn"
-        " WHERE s.model = ? AND s.kind = 'nan' AND s.since >= ? GROUP BY 1, 2, 3 ORDER BY 1, 2",
-        (model, since),
+        " WHERE (t.scope, s.model) = (?, ?) AND s.kind = 'nan' AND s.since >= ?"
+        " GROUP BY 1, 2, 3 ORDER BY 1, 2",
+        (scope, model, since),
     )
     return [AsideCount(run=r[0], sender=r[1], captured=bool(r[2]), reason=r[3], answers=r[4]) for r in rows]
 

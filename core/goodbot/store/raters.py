@@ -27,7 +27,7 @@ _ASKED = (
 )
 _KNOWN = (
     "SELECT person FROM talkers WHERE scope = :scope UNION SELECT person FROM links"
-    " UNION SELECT DISTINCT rater FROM labels"
+    " UNION SELECT DISTINCT l.rater FROM labels l JOIN turns t ON t.id = l.turn WHERE t.scope = :scope"
 )
 _COUNTED = "SELECT rater, count(*) FROM labels WHERE rater IN (SELECT value FROM json_each(?)) GROUP BY rater"
 _LEFT_OUT = (

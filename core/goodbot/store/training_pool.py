@@ -23,6 +23,8 @@ from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
+SHARED = "default"
+"""The scope whose versions answer everybody who has none of their own."""
 _ASIDE = "FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model)"
 ASIDE = f"EXISTS (SELECT 1 {_ASIDE} AND (s.kind <> 'filter' OR NOT :anew))"
 _LABELLED = (
@@ -32,7 +34,7 @@ _LABELLED = (
 _OWN = f"{_LABELLED} AND t.model = :model AND t.spent IS NULL"
 _LEARNT = (
     "SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run"
-    " WHERE i.turn = t.id AND r.model = :model AND r.state IN ('running', 'activated')"
+    " WHERE i.turn = t.id AND (r.scope, r.model) = (:scope, :model) AND r.state IN ('running', 'activated')"
 )
 # They are replayed once, at the switch to this one (`goodbot.learning.model_switch`) …
 _FOREIGN = f"{_LABELLED} AND t.model <> :model AND NOT EXISTS ({_LEARNT})"
@@ -52,7 +54,7 @@ UNUSED = (
 # What an earlier run has learnt from may be repeated; one that was refused has taught nothing.
 _TRAINED = (
     f"{_LABELLED} AND t.model = :model"  # noqa: S608
-    " AND t.spent IN (SELECT id FROM runs WHERE state = 'activated')"
+    " AND t.spent IN (SELECT id FROM runs WHERE (scope, state) = (:scope, 'activated'))"
 )
 _REPEATABLE = 5000
 """Of the answers that a run may repeat, so many of the newest."""
@@ -62,7 +64,8 @@ AGAIN = f"{_WHO} WHERE {_TRAINED} AND t.id IN (SELECT value FROM json_each(:turn
 CLAIMABLE = (
     f"SELECT t.id, {OPINIONS}, max(l.event_seq),"  # noqa: S608
     " EXISTS (SELECT 1 FROM run_items i JOIN runs r ON r.id = i.run WHERE i.turn = t.id"
-    " AND i.split = 'held_out' AND r.model = :model AND r.state IN ('activated', 'refused'))"
+    " AND i.split = 'held_out' AND (r.scope, r.model) = (:scope, :model)"
+    " AND r.state IN ('activated', 'refused'))"
     f" FROM ({{}}) t JOIN labels l ON l.turn = t.id WHERE {CONSENT}"
     " GROUP BY t.id ORDER BY max(l.event_seq)"
 )
@@ -264,7 +267,8 @@ async def _repeated(db: aiosqlite.Connection, known: Mapping[str, Any], wanted: 
     """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
     rows = await fetch(
         db,
-        f"SELECT t.id, (SELECT max(id) FROM runs) FROM turns t WHERE {_TRAINED} AND {CONSENT}"  # noqa: S608
+        "SELECT t.id, (SELECT max(id) FROM runs WHERE scope = :scope) FROM turns t"  # noqa: S608
+        f" WHERE {_TRAINED} AND {CONSENT}"
         " ORDER BY t.seq DESC LIMIT :limit",
         {**known, "limit": _REPEATABLE},
     )

@@ -31,8 +31,8 @@ from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
 from goodbot.learning.rating_quality.contradictions import alarmed
 from goodbot.store import adapters, cipher, exporting, inspection, runs, settings
+from goodbot.store.training_pool import SHARED
 
-SCOPE = "default"
 _LARGE_LOG = 256 * 1024 * 1024
 _RESTORE = "goodbot restore BACKUP"
 _OLDEST = (3, 37, 0)
@@ -132,8 +132,8 @@ async def adapter_files(examined: Examined) -> Sequence[Check]:
         async with inspection.look(path(config)) as db:
             if not await inspection.current(db):
                 return []
-            rows = await adapters.all_of(db, SCOPE)
-            active = await adapters.pointer(db, SCOPE, model)
+            rows = await adapters.all_of(db, SHARED)
+            active = await adapters.pointer(db, SHARED, model)
     except GoodbotError:  # the database's line and the model's say it
         return []
     broken: dict[int, str] = {}
@@ -168,7 +168,7 @@ async def learning(examined: Examined) -> Sequence[Check]:
     else:
         try:
             async with inspection.look(path(examined.config)) as db:
-                found = await runs.last_runs(db, SCOPE) if await inspection.current(db) else []
+                found = await runs.last_runs(db, SHARED) if await inspection.current(db) else []
         except GoodbotError:
             found = []
         last = {"state": found[0].state, "reason": found[0].reason} if found else {}
@@ -186,7 +186,7 @@ async def contradictions(examined: Examined) -> Sequence[Check]:
         try:
             async with inspection.look(path(examined.config)) as db:
                 current = await inspection.current(db)
-                found = [described(alarm, here()) for alarm in (await alarmed(db, SCOPE) if current else ())]
+                found = [described(alarm, here()) for alarm in (await alarmed(db, SHARED) if current else ())]
         except GoodbotError:  # the database's line says it
             return []
     return [warn("ratings", text, "goodbot people") for text in found]

@@ -121,8 +121,8 @@ class OwnerNews:
     async def _look_at_what_is_left_out(self) -> None:
         """Name once who sent what a round had to go without."""
         since = self._clock.now() - _OLD_SECONDS
-        model = self._registry.model
-        for one in await self._store.read(lambda db: quarantined.sent(db, model, since)):
+        scope, model = self._registry.scope, self._registry.model
+        for one in await self._store.read(lambda db: quarantined.sent(db, scope, model, since)):
             for owner in self._owners():
                 text = trainings.without(one, self._reads(owner))
                 await self._tell(f"aside {one.run} {one.sender} {owner}", owner, text)

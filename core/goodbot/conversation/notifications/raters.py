@@ -174,7 +174,7 @@ class RoundCounter:
             if await self._is_new(db, key):
                 found[key] = await self._milestone(db, level, reached[-1], liked=liked)
         if level.streak:
-            key = f"streak {level.rater} {await news.streak_since(db, level.rater)}"
+            key = f"streak {level.rater} {await news.streak_since(db, self._pool.scope, level.rater)}"
             if await self._is_new(db, key):
                 found[key] = because("streak", count=news.STREAK)
         return found

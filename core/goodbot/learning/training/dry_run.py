@@ -96,7 +96,7 @@ async def look(
     items, ties = await screening.through(
         lambda: store.snapshot(lambda db: _items(db, core, lines, waiting, parent, screening))
     )
-    aside = await store.read(lambda db: quarantined.listed(db, pool.model))
+    aside = await store.read(lambda db: quarantined.listed(db, pool))
     heard = [item for item in items if item.weight]
     others = await store.read(lambda db: turns.off_policy(db, pool.model, [item.turn for item in heard]))
     train = sum(item.split == "train" for item in heard)

@@ -258,7 +258,7 @@ class Publisher:
         if await objections.objection(db, self._pool, new.run):
             return False
         now = self._clock.now()
-        await settings.set_switch(db, adapters.retrain_switch(self._pool.model), "")
+        await settings.set_switch(db, adapters.retrain_switch(self._pool.scope, self._pool.model), "")
         ended = await runs.finish(db, new.run, "activated", new.verdict, new.gate, now)
         if ended and ask:
             await comparisons.open_(

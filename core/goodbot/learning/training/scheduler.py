@@ -54,7 +54,7 @@ class Scheduler:
         self._load, self._plugins, self._clock = load, core.plugins, core.clock
         self._config, self._pool, self._filtering = core.config.training, core.pool, core.filtering
         self.size, self.disk = RoundSize.of(core), DiskRoom.of(core)
-        self._retrain = adapters.retrain_switch(core.pool.model)
+        self._retrain = adapters.retrain_switch(core.pool.scope, core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
         self._last_talk = float("-inf")

@@ -27,8 +27,8 @@ from goodbot.config import Config, Grants, ServingConfig, TrainingConfig
 from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
-from goodbot.learning.core import SCOPE
 from goodbot.store import runs
+from goodbot.store.training_pool import SHARED
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
@@ -141,7 +141,7 @@ async def play(arguments: argparse.Namespace, screen: show.DemoPrinter) -> dict[
 
 async def _why(app: App) -> str:
     """Why the training ended so, in the language of whoever watches; programs get what plugins are told."""
-    ended = await app.store.read(lambda db: runs.last_runs(db, SCOPE))
+    ended = await app.store.read(lambda db: runs.last_runs(db, SHARED))
     return words(*(reason for run in ended for reason in run.ending), language=here())
 
 
