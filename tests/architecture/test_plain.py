@@ -28,8 +28,7 @@ SPARED: dict[str, set[str]] = {
     "core/goodbot/api/registry.py": {"policy"},  # a reward policy: to plugin authors
     "core/goodbot/conversation/notifications/serving.py": {"canary"},  # a key
     "core/goodbot/daemon/maintenance.py": {"canary"},  # a task's name
-    "core/goodbot/inference/servers/ollama.py": {"digest"},  # Ollama's own word
-    "core/goodbot/inference/servers/ollama_tags.py": {"digest"},
+    "core/goodbot/inference/servers/ollama_tags.py": {"digest"},  # Ollama's own word
     "training/goodbot_training/tiny/card.py": {"held-out", "held out"},  # a model card
     "training/goodbot_training/tiny/train.py": {"nats"},  # makes the shipped model: to builders
 }

@@ -98,14 +98,16 @@ async def _now(s: Services, compared: report.Report, language: str, *, details: 
         learning=s.learning or None,
         sampling={**s.sampling.data(), "text": str(s.sampling)},
         thinking=s.thinks,
-        alarms=[
-            {**asdict(alarm), "text": described(alarm, language)}
-            for alarm in await s.store.read(lambda db: contradictions.alarmed(db, s.registry.scope))
-        ],
+        alarms=await _alarms(s, language),
         pairing_locked=await s.store.read(lambda db: pairing.locked(db, s.clock.now())),
         **compared.data(),
         **_process(s),
     )
+
+
+async def _alarms(s: Services, language: str) -> list[dict[str, Any]]:
+    found = await s.store.read(lambda db: contradictions.alarmed(db, s.registry.scope))
+    return [{**asdict(alarm), "text": described(alarm, language)} for alarm in found]
 
 
 def _process(s: Services) -> dict[str, Any]:

@@ -166,23 +166,19 @@ def retold(text: str, language: str = "") -> str:
 
     Anything else, as a server's own words, stays as it is; what is worded is said as `reworded` says it.
     """
-    if isinstance(text, Worded):
-        return reworded(text, language)
-    key = _known().get(text)
-    return say(key, language) if key and "{" not in text else text
+    return reworded(text, language)
 
 
 def reworded(said: object, language: str = "") -> str:
     """What the code says in English, if it is `Worded` or an error that is, in the reader's language."""
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said
-    if language == ENGLISH:
+    text, values = (found.text, found.values) if isinstance(found, Worded) else (str(found), {})
+    if language == ENGLISH or ("{" in text and not values):
         return str(found)
-    if not isinstance(found, Worded):
-        return retold(str(found), language)
-    key = _known().get(found.text)
-    text = catalogue(language)[key] if key else found.text
-    return filled(text, language, found.values) if found.values else str(text)
+    key = _known().get(text)
+    told = catalogue(language)[key] if key else text
+    return filled(told, language, values) if values else str(told)
 
 
 def joined(language: str, *sentences: str) -> str:

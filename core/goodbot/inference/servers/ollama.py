@@ -78,15 +78,13 @@ class OllamaServer(RemoteServer):
         base = self.names.get(BASE, "")
         now, first = offered.get(base, ""), self._settings.digest or self._tags.bases.get(base, "")
         if not now:
-            return Worded(
-                "{place} has no {name} any more: `ollama pull {name}`", place=self.upstream.place, name=base
-            )
+            place = self.upstream.place
+            return Worded("{place} has no {name} any more: `ollama pull {name}`", place=place, name=base)
         if now.startswith(first):
             return ""
         other = (
             "{name} in Ollama is not what it was ({now}, not {first}): somebody pulled or made it anew, "
-            "and the versions belong to the old one. If it is the same model, put "
-            '`digest = "{now}"` under '
+            'and the versions belong to the old one. If it is the same model, put `digest = "{now}"` under '
             "[serving.settings]; if not, set [serving] model to the old one"
         )
         return Worded(other, name=base, now=now[:12], first=first[:12])
@@ -136,8 +134,7 @@ class OllamaServer(RemoteServer):
                 "or newer"
             )
             raise AdapterError(Worded(old, version=version))
-        shown = await self._api.show(base)
-        if shown.remote:
+        if (shown := await self._api.show(base)).remote:
             cloud = (
                 "{name} runs in Ollama's cloud, where no adapter goes: set [serving] model to one of this "
                 "machine's"
@@ -162,9 +159,8 @@ class OllamaServer(RemoteServer):
     async def _made(self, version: int, directory: Path, form: AdapterFormat) -> str:
         file = _one_file(await self.parts.convert(directory, form), directory)
         blob = await asyncio.to_thread(digest_of, file)
-        name = self._tags.name_for(
-            self._settings.name or repository(self.names[BASE]), version, blob, taken=await self._api.tags()
-        )
+        name = self._settings.name or repository(self.names[BASE])
+        name = self._tags.name_for(name, version, blob, taken=await self._api.tags())
         self._tags.made[name] = TaggedVersion(version=version, blob=blob)
         await asyncio.to_thread(self._tags.save)
         made: dict[str, Any] = {"files": {"model.gguf": blob}}
@@ -198,8 +194,8 @@ class OllamaServer(RemoteServer):
         except StatusError as error:
             if error.reply.status != 404:
                 raise
-            none = Worded("Ollama says that it made {name}, and has no such model", name=name)
-            raise ServerError(none) from error
+            told = "Ollama says that it made {name}, and has no such model"
+            raise ServerError(Worded(told, name=name)) from error
         if modelfile and blob.replace(":", "-") not in modelfile.replace(":", "-"):
             raise ServerError(Worded("Ollama made {name} without the file that it was given", name=name))
         try:
@@ -253,9 +249,8 @@ class OllamaServer(RemoteServer):
         asked = (name, json.dumps(list(request.messages)))
         if asked in self._proven:
             return {}
-        told = await self._api.first(
-            {**body(name, request), "logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
-        )
+        likely = {"logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
+        told = await self._api.first({**body(name, request), **likely})
         self._proven.add(asked)
         return told
 
@@ -277,8 +272,7 @@ class OllamaServer(RemoteServer):
         if not await self.quiet(_ROOM_SECONDS):
             return False
         with contextlib.suppress(ServerError):
-            names = set(self.names.values())
-            for name in names:
+            for name in (names := set(self.names.values())):
                 await self._api.free(name)
             for _ in range(_FREE_CHECKS):
                 if not names & set(await self._api.running()):
@@ -293,9 +287,8 @@ class OllamaServer(RemoteServer):
             self._later(self._api.preload(self.name_of(self._active)))
 
 
-_HELLO = GenerateRequest(
-    messages=({"role": "user", "content": "Hello"},), max_tokens=1, temperature=0.0, seed=0
-)
+_SAID = ({"role": "user", "content": "Hello"},)
+_HELLO = GenerateRequest(messages=_SAID, max_tokens=1, temperature=0.0, seed=0)
 
 
 def _one_file(found: Path, directory: Path) -> Path:

@@ -83,8 +83,7 @@ class SamplerProcess:
                 cage=self._cage,
             )
         except OSError as error:
-            cannot = Worded("the sampler process: {why}", why=spawn.why_not(error))
-            raise ServerError(cannot) from error
+            raise ServerError(Worded("the sampler process: {why}", why=spawn.why_not(error))) from error
         self._said = deque(maxlen=_LAST_LINES)
         self._draining = asyncio.create_task(drain(process, self._said), name="sampler log")
         self._answers, self._open = {}, set()
@@ -96,14 +95,13 @@ class SamplerProcess:
                 line = await process.stdout.readline() if process.stdout else b""
                 first = _answer(line) if line else {"reason": Worded("the sampler process ended at once")}
         except (TimeoutError, OSError, ValueError) as error:
-            late = "the sampler process did not come up ({why})"
-            first = {"reason": Worded(late, why=message_of(error))}
+            first = {"reason": Worded("the sampler process did not come up ({why})", why=message_of(error))}
         finally:
             if first.get("event") != "ready":
                 await self.stop()
         if first.get("event") != "ready":
             _tell({"trace": "\n".join(self._said), **first})
-            raise ServerError(_text(first.get("reason", Worded("the sampler process is not ready"))))
+            raise ServerError(first.get("reason", Worded("the sampler process is not ready")))
         self._reader = asyncio.create_task(self._read(process), name="sampler answers")
 
     async def stop(self) -> None:
@@ -294,12 +292,7 @@ def _tell(answer: Answer) -> None:
         logger.error("the sampler process: %s", str(trace))
 
 
-def _text(said: object) -> str:
-    """What it says, still worded where these are our words."""
-    return said if isinstance(said, str) else str(said)
-
-
 def _raise_if_error(answer: Answer) -> None:
     if answer["event"] == "error":
-        reason = _text(answer.get("reason", Worded("the model server failed")))
+        reason = answer.get("reason", Worded("the model server failed"))
         raise AdapterError(reason) if answer.get("kind") == "adapter" else ServerError(reason)
