@@ -89,7 +89,7 @@ def together_line(growth: Growth, box: Box) -> list[str]:
     used = {"writer": growth.writer, "sampler": growth.sampler, "training": growth.training, "memory": memory}
     plan, one = divided(growth)
     played = (one.rating, one.answer, one.trained(1))
-    shown = [full(value) if value else "" for value in (*values, memory)]
+    shown = [full(value) if value else "–" for value in (*values, memory)]
     waited = [f"{1e3 * played[0].p99:.1f} ms", seconds(played[1]), minutes(played[2])]
     return [*shown, first(used), next_box(plan, box), f"{plan.goodbots:,}", *waited]
 

@@ -85,6 +85,7 @@ def test_chats_beside_a_thousand_swaps() -> None:
         (0.5, r"with half a processor p99 was ([\d.]+) to ([\d.]+) s"),
         (0.2, r"with a fifth of one ([\d.]+) to ([\d.]+) s"),
     ],
+    ids=["all of a processor", "half", "a fifth"],
 )
 def test_who_waits_at_ten_times_what_it_takes(processor: float, words: str) -> None:
     low, high = figures(words)
