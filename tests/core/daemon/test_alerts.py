@@ -152,7 +152,7 @@ async def test_who_goes_another_way_hears_no_more_of_a_version_that_was_lost(
         bot.fake.forget()
         [told] = await on.after(TOLD)
         assert "v1 cannot be used any more" in told
-        assert "The base model answers. `/rl rollback 1` tries it again." in told
+        assert "The base model is in its place. `/rl rollback 1` tries it again." in told
         assert await _lost(bot) == "1"
         if then == "base":
             await bot.rollback("base")
