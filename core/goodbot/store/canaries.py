@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from goodbot.store import adapters
+from goodbot.api.sentences import in_words
+from goodbot.store import adapters, codec
 from goodbot.store.query import Row, fetch, first
 
 _COLUMNS = "version, against, state, reason, began_at, ended_at"
@@ -73,7 +74,7 @@ async def end(db: aiosqlite.Connection, scope: str, model: str, version: int, no
 
 async def fail(db: aiosqlite.Connection, version: int, reason: str, now: float) -> None:
     """The server could not serve it: it waits on, and training goes on from it."""
-    if await close(db, version, "failed", reason, now):
+    if await close(db, version, "failed", codec.dump_reasons(in_words(reason)), now):
         await adapters.hold(db, version, adapters.UNSERVED)
 
 

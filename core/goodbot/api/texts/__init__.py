@@ -162,23 +162,24 @@ def _known() -> Mapping[str, str]:
 
 
 def retold(text: str, language: str = "") -> str:
-    """What is kept in the store as an English text of the catalogue, in the reader's language.
-
-    Anything else, as a server's own words, stays as it is; what is worded is said as `reworded` says it.
-    """
+    """What is kept as an English text, as `reworded` says it. A server's own words stay as they are."""
     return reworded(text, language)
 
 
 def reworded(said: object, language: str = "") -> str:
-    """What the code says in English, if it is `Worded` or an error that is, in the reader's language."""
+    """What the code says in English, in the reader's language.
+
+    That is what is `Worded`, an error that is, and a text of the catalogue; anything else stays as it is.
+    """
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said
     text, values = (found.text, found.values) if isinstance(found, Worded) else (str(found), {})
     if language == ENGLISH or ("{" in text and not values):
         return str(found)
-    key = _known().get(text)
-    told = catalogue(language)[key] if key else text
-    return filled(told, language, values) if values else str(told)
+    worded = found if isinstance(found, Worded) else Worded(str(found))
+    key = _known().get(worded.text)
+    text = catalogue(language)[key] if key else worded.text
+    return filled(text, language, worded.values) if worded.values else str(text)
 
 
 def joined(language: str, *sentences: str) -> str:

@@ -30,7 +30,7 @@ from goodbot.base.worded import Worded, said_by
 from goodbot.inference.models import servers
 from goodbot.inference.servers import listing
 from goodbot.inference.servers.ollama_api import OllamaApi, body, digest_of, parameters
-from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, repository
+from goodbot.inference.servers.ollama_tags import OllamaSettings, TaggedVersion, Tags, changed, repository
 from goodbot.inference.servers.remote import RemoteServer
 from goodbot.inference.servers.upstream import StatusError
 from goodbot.inference.surveys.ollama import TAKES_WHOLE_MODELS_SINCE, numbered, too_old
@@ -78,16 +78,9 @@ class OllamaServer(RemoteServer):
         base = self.names.get(BASE, "")
         now, first = offered.get(base, ""), self._settings.digest or self._tags.bases.get(base, "")
         if not now:
-            place = self.upstream.place
-            return Worded("{place} has no {name} any more: `ollama pull {name}`", place=place, name=base)
-        if now.startswith(first):
-            return ""
-        other = (
-            "{name} in Ollama is not what it was ({now}, not {first}): somebody pulled or made it anew, "
-            'and the versions belong to the old one. If it is the same model, put `digest = "{now}"` under '
-            "[serving.settings]; if not, set [serving] model to the old one"
-        )
-        return Worded(other, name=base, now=now[:12], first=first[:12])
+            gone = "{place} has no {name} any more: `ollama pull {name}`"
+            return Worded(gone, place=self.upstream.place, name=base)
+        return "" if now.startswith(first) else changed(base, now[:12], first[:12])
 
     def takes(self, filters: Filters, *, far: bool = False) -> Filters:
         return super().takes(filters, far=far) if far else filters

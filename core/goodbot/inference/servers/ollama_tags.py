@@ -15,9 +15,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot.base.worded import Worded
+
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "-_.")
 _LONGEST = 60
 _SUFFIX = "-goodbot"
+
+
+def changed(base: str, now: str, first: str) -> str:
+    """What to do where the base is another one than that of the first use; both by their first signs."""
+    other = (
+        "{name} in Ollama is not what it was ({now}, not {first}): somebody pulled or made it anew, "
+        'and the versions belong to the old one. If it is the same model, put `digest = "{now}"` '
+        "under [serving.settings]; if not, set [serving] model to the old one"
+    )
+    return Worded(other, name=base, now=now, first=first)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,6 @@ import aiosqlite
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.model import ResolvedModel
 from goodbot.api.plugins import PluginHost
-from goodbot.api.sentences import in_words
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
@@ -18,7 +17,7 @@ from goodbot.base.worded import Worded, said_by
 from goodbot.inference.servers.health import HealthMonitor, Righted, probe
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.catalogue import Catalogue
-from goodbot.store import Store, adapters, canaries, codec
+from goodbot.store import Store, adapters, canaries
 from goodbot.store.commit_queue import Operation
 
 logger = logging.getLogger(__name__)
@@ -190,7 +189,7 @@ class AdapterRegistry(Deployment):
                 self.canary = canary
             except (AdapterError, NotServedError) as error:
                 self.canary = BASE
-                why, now = codec.dump_reasons(in_words(said_by(error))), self._clock.now()
+                why, now = said_by(error), self._clock.now()
                 logger.error("v%d is no canary: %s", canary, error, extra={"version": canary})
                 await self._store.write(lambda db: canaries.fail(db, canary, why, now))
                 await self._drop(canary)
@@ -241,3 +240,13 @@ class AdapterRegistry(Deployment):
             wrong = wrong or Worded("the server did not serve the active version")
         await self._switch_over()
         return active, target, wrong
+
+    async def _stands(self, version: int, *, serve: bool) -> bool:
+        """Whether a version is whole and, with `serve`, served as itself at once. Raises as `prepare`."""
+        directory = await self.path(version)
+        if not serve:
+            return True
+        if await self._server.served() != version:
+            await self.prepare(version)
+            return True
+        return await self._prove(version, directory, thorough=False)

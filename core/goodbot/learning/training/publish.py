@@ -186,8 +186,7 @@ class Publisher:
     async def _activate(self, new: _New, left: int = _TRIES) -> RunOutcome:
         """Make it live; the run ends in the transaction that moves the pointer, or not at all.
 
-        The pointer must still be where it was when the run began, or at what the run continues: a
-        rollback meanwhile wins.
+        The pointer must be where it was when the run began, or at what that continues: a rollback wins.
         """
         if await self._registry.active() == new.parent:
             new = replace(new, active=new.parent)  # what it continues has waited, and went live meanwhile
