@@ -22,6 +22,7 @@ BOUNDARY = {
     "training/goodbot_training/backends/torch/model.py": "torch, transformers, peft",
     "training/goodbot_training/backends/torch/prepacked.py": "torch",
     "training/goodbot_training/backends/torch/sampler.py": "torch",
+    "training/goodbot_training/backends/torch/sharing.py": "torch",
     "training/goodbot_training/backends/torch/slopes.py": "torch",
     "training/goodbot_training/backends/torch/targets.py": "torch, transformers, peft",
     "training/goodbot_training/backends/mlx/logprobs.py": "mlx",

@@ -69,14 +69,19 @@ def micro_batches(batch: TrainingBatch, budget: int, overhead: int = OVERHEAD) -
         yield batch
         return
     for rows in groups:
-        width = max(len(batch.sequences[row].response) for row in rows)
-        yield replace(
-            batch,
-            sequences=tuple(batch.sequences[row] for row in rows),
-            temperature=tuple(batch.temperature[row] for row in rows),
-            sampling_logprobs=batch.sampling_logprobs[rows, :width],
-            reference_logprobs=batch.reference_logprobs[rows, :width],
-            advantages=batch.advantages[rows],
-            mask=batch.mask[rows, :width],
-            hindsight=None if batch.hindsight is None else batch.hindsight[rows, :width],
-        )
+        yield part(batch, rows)
+
+
+def part(batch: TrainingBatch, rows: Sequence[int]) -> TrainingBatch:
+    """These rows of a batch, no wider than they are."""
+    width = max(len(batch.sequences[row].response) for row in rows)
+    return replace(
+        batch,
+        sequences=tuple(batch.sequences[row] for row in rows),
+        temperature=tuple(batch.temperature[row] for row in rows),
+        sampling_logprobs=batch.sampling_logprobs[rows, :width],
+        reference_logprobs=batch.reference_logprobs[rows, :width],
+        advantages=batch.advantages[rows],
+        mask=batch.mask[rows, :width],
+        hindsight=None if batch.hindsight is None else batch.hindsight[rows, :width],
+    )

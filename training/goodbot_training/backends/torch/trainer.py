@@ -21,6 +21,7 @@ from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.scoring import OVERHEAD
 from goodbot_training.backends.state import damaged, read_state, write_state
 from goodbot_training.backends.torch.model import TorchModel
+from goodbot_training.backends.torch.sharing import Share
 
 _LAUNCH = 1e-3
 """Seconds that Python takes for one projection, forward and backward, and for what lies beside it."""
@@ -32,6 +33,8 @@ class TorchBackend(ModelBackend):
     """transformers and peft on CUDA or a CPU."""
 
     name = "torch"
+    share: Share | None = None
+    """What this process does of each step; None: all of it."""
     _model: TorchModel
 
     _optimizer: torch.optim.AdamW | None = None
@@ -78,7 +81,7 @@ class TorchBackend(ModelBackend):
                 yield StepStats.nothing()
                 continue
             optimizer.zero_grad(set_to_none=True)
-            sums = self._backward(batch, settings, loss)
+            sums = self._together(batch, settings, loss)
             norm = torch.nn.utils.clip_grad_norm_(parameters, settings.max_grad_norm)
             names = sorted(sums)
             numbers = torch.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
@@ -132,7 +135,8 @@ class TorchBackend(ModelBackend):
                 parameter.copy_(arrays.pop(f"weight.{index}"))
             self._pace.state = {n: float(arrays.pop(f"pace.{n}")) for n in self._pace.state}
             torch.set_rng_state(arrays.pop("random"))
-            if (random := arrays.pop("random.cuda", None)) is not None:
+            random = arrays.pop("random.cuda", None)
+            if random is not None and self._model.device.type == "cuda":
                 torch.cuda.set_rng_state(random, self._model.device)
             moments: dict[int, dict[str, torch.Tensor]] = {}
             for key, array in arrays.items():
@@ -141,6 +145,16 @@ class TorchBackend(ModelBackend):
             optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         except (KeyError, ValueError, RuntimeError) as error:
             raise damaged(checkpoint) from error
+
+    def _together(
+        self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
+    ) -> dict[str, torch.Tensor]:
+        """`_backward`, by all workers where there are several: the gradients are the sum of theirs."""
+        if self.share is None:
+            return self._backward(batch, settings, loss)
+        rows = self.share.rows(batch)
+        sums = {} if rows is None else self._backward(rows, settings, loss)
+        return self.share.added(self._model.parameters(), sums)
 
     def _backward(
         self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction
