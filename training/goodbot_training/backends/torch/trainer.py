@@ -66,13 +66,7 @@ class TorchBackend(ModelBackend):
         checkpoint: Path | None = None,
     ) -> Iterator[StepStats]:
         """One AdamW step a batch. Raises TrainingError(kind="nan") before a bad step is taken."""
-        model = self._model
-        model.enabled = True
-        parameters = model.parameters()
-        self._pace = StepSize(settings=settings, weights=sum(p.numel() for p in parameters))
-        groups = model.groups(settings.attention_rate)
-        optimizer = torch.optim.AdamW(groups, weight_decay=self._pace.weight_decay)
-        self._optimizer = optimizer
+        parameters, optimizer = self._model.parameters(), self._fresh_optimizer(settings)
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
         for batch in batches:
@@ -126,13 +120,31 @@ class TorchBackend(ModelBackend):
             arrays["random.cuda"] = torch.cuda.get_rng_state(self._model.device)
         write_state(directory, {name: array.cpu().numpy() for name, array in arrays.items()})
 
+    def _fresh_optimizer(self, settings: OptimizerSettings) -> torch.optim.AdamW:
+        """An optimizer before its first step, and how far it goes."""
+        model = self._model
+        model.enabled = True
+        self._pace = StepSize(settings=settings, weights=sum(p.numel() for p in model.parameters()))
+        groups = model.groups(settings.attention_rate)
+        self._optimizer = torch.optim.AdamW(groups, weight_decay=self._pace.weight_decay)
+        return self._optimizer
+
     @torch.no_grad()
-    def _restore(self, optimizer: torch.optim.AdamW, checkpoint: Path) -> None:
+    def _take_weights(self, checkpoint: Path) -> dict[str, torch.Tensor]:
+        """Put a checkpoint's weights in place; returns what else it holds. Raises TrainingError."""
         # Copies: torch chooses its kernels by how memory is aligned.
         arrays = {name: torch.tensor(array) for name, array in read_state(checkpoint).items()}
         try:
             for index, parameter in enumerate(self._model.parameters()):
                 parameter.copy_(arrays.pop(f"weight.{index}"))
+        except (KeyError, RuntimeError) as error:
+            raise damaged(checkpoint) from error
+        return arrays
+
+    @torch.no_grad()
+    def _restore(self, optimizer: torch.optim.AdamW, checkpoint: Path) -> None:
+        arrays = self._take_weights(checkpoint)
+        try:
             self._pace.state = {n: float(arrays.pop(f"pace.{n}")) for n in self._pace.state}
             torch.set_rng_state(arrays.pop("random"))
             random = arrays.pop("random.cuda", None)

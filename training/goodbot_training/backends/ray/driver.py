@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The child that speaks to a Ray cluster: `python -m goodbot_training.backends.ray.driver`.
+
+A line of JSON says which cluster and which machines; each line after it is a question of the trainer's
+(`client`), each line out a part of its answer. It loads no model and reads no file of anybody's: it passes numbers
+on, and what Ray's own library does with a network is what it may do.
+"""
+
+# pyright: standard
+# (the framework ships no complete types)
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import queue
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from goodbot.base.errors import TrainingError
+
+from goodbot_training.backends.ray.line import END, STATE, Line, Result, refuse_others
+from goodbot_training.backends.ray.worker import work
+
+_PART = 1 << 20
+_LARGEST = 8 << 30
+"""Bytes of a state."""
+_LOOK_SECONDS = 0.5
+_RETRIES = 3
+"""Workers that may be lost in one training, each followed by a new group."""
+_QUIET = {
+    "RAY_CHDIR_TO_TRIAL_DIR": "0",
+    "RAY_TRAIN_METRICS_ENABLED": "0",
+    "RAY_TRAIN_V2_ENABLED": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+class Driver:
+    """One cluster, and one training at a time on it."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._told, self._why = told, ""
+        self._line: Any = None
+        self._state = bytearray()
+        self._ended = threading.Event()
+        self.trainers: queue.Queue[Any] = queue.Queue()
+        """What `fit` is to be called of, in the main thread: Ray asks for signals there."""
+
+    def connect(self) -> None:
+        """Join the cluster. What stands against that is told to who asks."""
+        import ray  # pyright: ignore[reportMissingImports]
+
+        host = self._told["address"].rpartition(":")[0]
+        here = {"_node_ip_address": host} if self._told["here"] else {}
+        try:
+            ray.init(
+                address=self._told["address"], log_to_driver=False, logging_level="ERROR", namespace="goodbot", **here
+            )
+        except Exception as error:  # each layer of Ray's has its own
+            self._why = (
+                f"No Ray cluster answers at {self._told['address']}, or this machine is no node of it "
+                f"({type(error).__name__}). Start one there, and `ray start --address=…` here."
+            )
+
+    def fit(self) -> None:
+        """Run what is begun, one after the other, until there is no more. It blocks."""
+        while (trainer := self.trainers.get()) is not None:
+            try:
+                trainer.fit()
+            except Exception as error:
+                lines = str(error).strip().splitlines() or [type(error).__name__]
+                self._why = f"The training on the cluster has ended: {lines[-1][:200]}"
+            self._ended.set()
+
+    def answer(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The lines for one question; the last has a status."""
+        ways = {
+            ("GET", "plan"): self._plan,
+            ("POST", "state"): self._take,
+            ("POST", "begin"): self._begin,
+            ("POST", "step"): self._step,
+            ("GET", "state"): self._give,
+            ("POST", "end"): self._end,
+        }
+        try:
+            way = ways.get((str(asked.get("method")), str(asked.get("path"))))
+            if way is None:
+                raise TrainingError("The trainer asks for something that is no part of the protocol.")
+            if self._line is None and self._why:
+                raise TrainingError(self._why)
+            yield from way(asked.get("body") or {})
+        except TrainingError as error:
+            yield _failed(error.kind, str(error))
+        except Exception as error:
+            sys.stderr.write(f"{error!r}\n")
+            yield _failed("died", f"Ray failed with {type(error).__name__}; the log says where.")
+
+    def _plan(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        machines = [
+            {
+                "address": node["NodeManagerAddress"],
+                **{name: node["Resources"].get(name.upper(), 0.0) for name in ("cpu", "gpu")},
+            }
+            for node in _machines()
+        ]
+        yield {"status": 200, "text": json.dumps({"machines": machines})}
+
+    def _take(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        if body["first"]:
+            self._state = bytearray()
+        self._state += base64.b64decode(body["part"])
+        if len(self._state) > _LARGEST:
+            raise TrainingError("The trainer does not come to an end with its state.")
+        yield {"status": 200}
+
+    def _begin(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        import ray  # pyright: ignore[reportMissingImports]
+        from ray.train import FailureConfig, RunConfig, ScalingConfig  # pyright: ignore[reportMissingImports]
+        from ray.train.torch import TorchConfig, TorchTrainer  # pyright: ignore[reportMissingImports]
+        from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
+            NodeAffinitySchedulingStrategy,
+        )
+
+        self._stop()
+        workers = int(self._told["workers"])
+        refuse_others([node["NodeManagerAddress"] for node in _machines()], self._told["machines"])
+        there = ray.cluster_resources()
+        if there.get("CPU", 0) < workers:
+            raise TrainingError(
+                f"The cluster has {there.get('CPU', 0):g} processors, and {workers} workers need one each: "
+                "see workers under [training.remote]."
+            )
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        made = ray.remote(num_cpus=0)(Line).options(scheduling_strategy=here)
+        self._line = made.remote(bytes(self._state), self._told["machines"])
+        self._state, self._why = bytearray(), ""
+        trainer = TorchTrainer(
+            work,
+            train_loop_config={"line": self._line, "told": {**body, "model": self._told["model"]}},
+            torch_config=TorchConfig(backend="gloo"),  # of LoRA's gradients, which leave a cage as numbers
+            scaling_config=ScalingConfig(
+                num_workers=workers, use_gpu=there.get("GPU", 0) >= workers, placement_strategy="SPREAD"
+            ),
+            run_config=RunConfig(
+                storage_path=tempfile.gettempdir(), failure_config=FailureConfig(max_failures=_RETRIES)
+            ),
+        )
+        self._ended.clear()
+        self.trainers.put(trainer)
+        yield {"status": 200}
+
+    def _step(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        found, _ = self._ordered({"what": "step", "batch": body})
+        yield {"status": 200, "text": json.dumps(found["done"])}
+
+    def _give(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        _, state = self._ordered({"what": STATE})
+        for start in range(0, len(state), _PART):
+            yield {"part": base64.b64encode(state[start : start + _PART]).decode()}
+        yield {"status": 200}
+
+    def _end(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        self._stop()
+        yield {"status": 200}
+
+    def _ordered(self, order: dict[str, Any]) -> Result:
+        """Have all workers do something. Raises TrainingError where they fail, or are no more."""
+        import ray  # pyright: ignore[reportMissingImports]
+
+        if self._line is None:
+            raise TrainingError("Nothing was begun on the cluster.")
+        number = ray.get(self._line.give.remote(order))
+        result = self._line.result.remote(number)
+        while not ray.wait([result], timeout=_LOOK_SECONDS)[0]:
+            if self._ended.is_set():
+                raise TrainingError(self._why or "The training on the cluster has ended.", kind="died")
+        found, body = ray.get(result)
+        if failed := found.get("failed"):
+            raise TrainingError(failed["reason"], kind=failed["kind"])
+        return found, body
+
+    def _stop(self) -> None:
+        """Have the workers end, if there are any."""
+        import ray  # pyright: ignore[reportMissingImports]
+
+        if self._line is None:
+            return
+        ray.get(self._line.give.remote({"what": END}))
+        self._ended.wait(10 * _LOOK_SECONDS * 2)
+        self._line = None
+
+
+def _machines() -> list[dict[str, Any]]:
+    import ray  # pyright: ignore[reportMissingImports]
+
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _failed(kind: str, reason: str) -> dict[str, Any]:
+    return {"status": 500, "text": json.dumps({"kind": kind, "reason": reason})}
+
+
+def _listen(driver: Driver, stdin: BinaryIO, out: BinaryIO) -> None:
+    """Answer until nobody asks any more."""
+    try:
+        while line := stdin.readline():
+            for told in driver.answer(json.loads(line)):
+                out.write(json.dumps(told).encode() + b"\n")
+                out.flush()
+    finally:
+        os._exit(0)  # Ray ends what a driver that is gone has had made
+
+
+def main() -> None:
+    """Answer questions about one cluster."""
+    os.environ.update(_QUIET)
+    stdin, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # from here on, print() is a log
+    driver = Driver(json.loads(stdin.readline()))
+    driver.connect()
+    threading.Thread(target=_listen, args=(driver, stdin, out), daemon=True).start()
+    driver.fit()
+
+
+if __name__ == "__main__":
+    main()

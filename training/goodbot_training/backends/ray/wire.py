@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes over a pipe and to a cluster: batches as JSON, and frames of a line with bytes behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from goodbot.api.backend import TrainingBatch
+from goodbot.api.sampler import TokenizedTurn
+
+Frame = tuple[dict[str, Any], bytes]
+
+_ROWS = ("sampling_logprobs", "reference_logprobs", "advantages", "mask")
+
+
+def told(batch: TrainingBatch) -> dict[str, Any]:
+    """A batch as JSON has it; fp32 comes out of it as it went in."""
+    words = None if batch.hindsight is None else batch.hindsight.tolist()
+    return {
+        "sequences": [[turn.prompt, turn.response] for turn in batch.sequences],
+        "temperature": batch.temperature,
+        **{name: getattr(batch, name).tolist() for name in _ROWS},
+        "normalizer": batch.normalizer,
+        "hindsight": words,
+    }
+
+
+def heard(raw: Mapping[str, Any]) -> TrainingBatch:
+    """The batch that was told."""
+    words = raw["hindsight"]
+    return TrainingBatch(
+        sequences=tuple(TokenizedTurn(prompt=tuple(p), response=tuple(r)) for p, r in raw["sequences"]),
+        temperature=tuple(raw["temperature"]),
+        **{name: np.asarray(raw[name], np.float32) for name in _ROWS},
+        normalizer=raw["normalizer"],
+        hindsight=None if words is None else np.asarray(words, np.float32),
+    )
+
+
+def files(model: Path) -> list[list[Any]]:
+    """By what it is seen that two directories hold one model: names and sizes of its weights."""
+    return sorted([path.name, path.stat().st_size] for path in model.glob("*.safetensors"))
+
+
+def write(out: BinaryIO, head: Mapping[str, Any], body: bytes = b"") -> None:
+    """One frame, at once."""
+    out.write(_head(head, body))
+    out.write(body)
+    out.flush()
+
+
+def read(stdin: BinaryIO) -> Frame:
+    """The next frame. Raises EOFError where there is no more."""
+    if not (line := stdin.readline()):
+        raise EOFError
+    head = json.loads(line)
+    body = stdin.read(head["size"])
+    if len(body) < head["size"]:
+        raise EOFError
+    return head, body
+
+
+async def send(writer: asyncio.StreamWriter, head: Mapping[str, Any], body: bytes = b"") -> None:
+    """As `write`."""
+    writer.write(_head(head, body))
+    writer.write(body)
+    await writer.drain()
+
+
+async def receive(reader: asyncio.StreamReader) -> Frame:
+    """As `read`."""
+    if not (line := await reader.readline()):
+        raise EOFError
+    head = json.loads(line)
+    return head, await reader.readexactly(head["size"])
+
+
+def _head(head: Mapping[str, Any], body: bytes) -> bytes:
+    return json.dumps({**head, "size": len(body)}).encode() + b"\n"

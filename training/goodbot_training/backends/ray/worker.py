@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Ray runs on each machine: orders in, sums over the network, and a child in a cage that computes.
+
+This process has a network and people's words, as the driver has, and reads no foreign file. Its child holds
+the base and has no network. So what lies in a model's weights reaches neither the cluster nor other workers.
+"""
+
+# pyright: standard
+# (the framework ships no complete types)
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from goodbot.base import spawn
+from goodbot.base.errors import TrainingError
+from goodbot.base.last_lines import drain
+
+from goodbot_training.backends.ray import wire
+from goodbot_training.backends.ray.line import END, Orders, Result
+
+_LAST_LINES = 20
+_SECONDS = 7 * 24 * 3600
+"""What all processors together may compute for it, as for a trainer."""
+
+Sum = Callable[[bytes], bytes]
+"""A vector of fp32 → its sum over all workers. It blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipes:
+    """A shard's two ends, and what it says when it ends unasked."""
+
+    writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    last_words: Callable[[], Awaitable[str]]
+
+    async def do(self, order: Mapping[str, Any], summed: Sum) -> Result:
+        """Have one order done; `{}` or what `failed`. Raises TrainingError for a shard that is gone."""
+        try:
+            await wire.send(self.writer, order)
+            while True:
+                head, body = await wire.receive(self.reader)
+                if head["what"] != "add":
+                    return {head["what"]: head["found"]}, body
+                await wire.send(self.writer, {}, await asyncio.to_thread(summed, body))
+        except (EOFError, ConnectionError) as error:
+            why = await self.last_words()
+            raise TrainingError(f"A worker's child ended without a result{why}", kind="died") from error
+
+
+async def serve(
+    orders: Orders,
+    start: Callable[[Path], Awaitable[Pipes]],
+    told: Mapping[str, Any],
+    *,
+    number: int,
+    of: int,
+    address: str,
+    summed: Sum,
+) -> None:
+    """Be worker `number` of so many, until the line ends. Raises TrainingError where its child is gone."""
+    at, state = await orders.begin(address)
+    pipes = await start(Path(told["model"]))
+    await wire.send(pipes.writer, {**told, "number": number, "of": of}, state)
+    while (order := await orders.order(at))["what"] != END:
+        found, body = await pipes.do(order, summed)
+        failed = found.get("failed")
+        if failed or not number:  # all of them have come to the same, and a failure may be one's own
+            await orders.done(at, found, body)
+        if failed and failed["kind"] != "nan":
+            raise TrainingError(failed["reason"], kind=failed["kind"])
+        at += 1
+
+
+async def caged(model: Path) -> Pipes:
+    """A shard as a process in a cage, which ends with this one."""
+    process = await spawn.start(
+        *spawn.python("-m", "goodbot_training.process.shard"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cage=spawn.Cage(reads=[model], first=True, seconds=_SECONDS),
+    )
+    lines: deque[str] = deque(maxlen=_LAST_LINES)
+    draining = asyncio.create_task(drain(process, lines), name="shard log")
+    assert process.stdin is not None  # noqa: S101  opened as pipes
+    assert process.stdout is not None  # noqa: S101
+
+    async def last_words() -> str:
+        await draining
+        code = await process.wait()
+        return f" (exit code {code}): {lines[-1]}" if lines else f" (exit code {code})."
+
+    return Pipes(writer=process.stdin, reader=process.stdout, last_words=last_words)
+
+
+class _Far:
+    """A line that is an actor of the cluster."""
+
+    def __init__(self, line: Any) -> None:
+        self._line = line
+
+    async def begin(self, address: str) -> tuple[int, bytes]:
+        return await self._got(self._line.begin.remote(address))
+
+    async def order(self, number: int) -> dict[str, Any]:
+        return await self._got(self._line.order.remote(number))
+
+    async def done(self, number: int, found: dict[str, Any], body: bytes) -> None:
+        await self._got(self._line.done.remote(number, found, body))
+
+    async def _got(self, promised: Any) -> Any:
+        import ray  # pyright: ignore[reportMissingImports]
+
+        return await asyncio.to_thread(ray.get, promised)
+
+
+def work(config: Mapping[str, Any]) -> None:
+    """Ray Train's `train_loop_per_worker`: `line`, and what each shard is `told`."""
+    import ray  # pyright: ignore[reportMissingImports]
+    import ray.train  # pyright: ignore[reportMissingImports]
+
+    from goodbot_training.backends.torch.sharing import over_network
+
+    context = ray.train.get_context()
+    asyncio.run(
+        serve(
+            _Far(config["line"]),
+            caged,
+            config["told"],
+            number=context.get_world_rank(),
+            of=context.get_world_size(),
+            address=ray.util.get_node_ip_address(),
+            summed=over_network,
+        )
+    )
