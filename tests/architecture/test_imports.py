@@ -88,6 +88,7 @@ def test_each_framework_has_one_home() -> None:
     """A backend's framework is imported in its folder; the tiny model's maker trains with torch."""
     homes = {
         "torch": ("goodbot_training.backends.torch", "goodbot_training.tiny"),
+        "ray": ("goodbot_training.backends.ray",),
         "mlx": ("goodbot_training.backends.mlx",),
         "mlx_lm": ("goodbot_training.backends.mlx",),
         "opentelemetry": ("goodbot.features.otel",),

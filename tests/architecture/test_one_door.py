@@ -22,6 +22,7 @@ DOOR = {
 FREE = {
     # path: why what it starts is in no cage, or may be in none
     "core/goodbot/cli/doctor/model.py": "the card's own program; the framework, where a cage hides the card",
+    "core/goodbot/learning/training/cluster.py": "a cluster's driver has a network; it loads no model",
     "core/goodbot/learning/tracking/observer.py": "a tracker reads numbers of ours, and some are sent away",
     "connectors/goodbot_connectors/codex/trust.py": "the person's own program",
     "connectors/goodbot_connectors/openclaw/program.py": "the person's own program",

@@ -17,6 +17,8 @@ BOUNDARY = {
     "training/goodbot_training/backends/mlx/targets.py": "mlx, mlx_lm",
     "training/goodbot_training/backends/mlx/trainer.py": "mlx",
     "training/goodbot_training/backends/mlx/batch_decoder.py": "mlx, mlx_lm",
+    "training/goodbot_training/backends/ray/driver.py": "ray",
+    "training/goodbot_training/backends/ray/worker.py": "ray",
     "training/goodbot_training/backends/state.py": "safetensors",
     "training/goodbot_training/backends/torch/cache.py": "torch, transformers",
     "training/goodbot_training/backends/torch/model.py": "torch, transformers, peft",

@@ -72,6 +72,9 @@ class BackendSpec:
     remote: bool = False
     """Whether the server of `[training.remote]` computes its steps. Its child has no network: it asks us,
     and we ask that server alone (`docs/worker-protocol.md`). Such a backend is never taken by itself."""
+    driver: str = ""
+    """With `remote`: the module that `python -m` runs to answer in our place, with a network, where that is a
+    cluster with a protocol of its own."""
 
 
 class TrainingBackend(Protocol):

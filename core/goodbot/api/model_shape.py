@@ -172,11 +172,12 @@ _DIGITS = 10
 _TIED = ("gemma", "gpt2")
 """Families whose configs leave out that the head is the embedding."""
 _SAME_IN_MLX = {"mistral": "llama"}
+_IN_TORCH = ("torch", "tinker", "ray")
 
 
 def _known_types(backend: str) -> set[str] | None:
     """The architectures that the installed framework brings, without importing it."""
-    package = {"mlx": "mlx_lm", "torch": "transformers", "tinker": "transformers"}.get(backend)
+    package = "mlx_lm" if backend == "mlx" else "transformers" if backend in _IN_TORCH else None
     spec = find_spec(package) if package else None
     if spec is None or not spec.submodule_search_locations:
         return None

@@ -172,9 +172,30 @@ def _remote(remote: Mapping[str, Any] | None, language: str) -> list[str]:
     if remote is None:
         return []
     tokens, price = figure(remote["tokens"], language), remote["price"]
+    if "workers" in remote:
+        return [say("dry_remote", language, host=remote["host"], tokens=tokens), _cluster(remote, language)]
     costs = say("dry_remote_price", language, price=figure(price, language, digits=4)) if price else ""
     sent = say("dry_remote", language, host=remote["host"], tokens=tokens)
     return [joined(language, sent, costs or say("dry_remote_no_price", language))]
+
+
+def _cluster(remote: Mapping[str, Any], language: str) -> str:
+    """Who would share each step there."""
+    rows = "–".join(figure(number, language) for number in dict.fromkeys(remote["rows"]))
+    share = say("dry_cluster", language, workers=figure(remote["workers"], language), rows=rows)
+    if remote["unknown"]:
+        return joined(language, share, say("dry_cluster_unknown", language, why=remote["unknown"]))
+    there = [
+        say(
+            "dry_machine",
+            language,
+            address=one["address"],
+            cpus=figure(one["cpu"], language),
+            gpus=figure(one["gpu"], language),
+        )
+        for one in remote["machines"]
+    ]
+    return joined(language, share, say("dry_cluster_has", language, machines=commas(language, *there)))
 
 
 def _memory(estimate: Mapping[str, Any], language: str) -> str:

@@ -82,7 +82,7 @@ def furthest(one: Path, other: Path) -> float:
 
 
 def keys(verdict: Verdict) -> list[str]:
-    return [reason.key for reason in verdict.said]
+    return [reason.code for reason in verdict.said]
 
 
 def learnt(model: Path, output: Path, settings: dict[str, Any], share: Share | None = None) -> Told:

@@ -140,7 +140,8 @@ def train(
             priority.stand_back()
         backend = make_backend(factory)
         if work is run_round and "remote" in raw and isinstance(backend, ComputesElsewhere):
-            backend.connect(Asking(lines.emit, stdin), as_mapping(raw["remote"], "remote"))
+            told = {**as_mapping(raw["remote"], "remote"), "settings": raw.get("settings")}
+            backend.connect(Asking(lines.emit, stdin), told)
         work(job, backend, lines.emit)
     except Exception as error:
         kind, reason = failure(error)

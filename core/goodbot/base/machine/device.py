@@ -59,7 +59,8 @@ def place(backend: str, *, memory: int | None = None, measure: bool = True, apar
     On a processor the speeds are measured here, in a few milliseconds. Those of GPUs are set low,
     at what a small one of its kind does: an estimate that is too slow disappoints nobody.
     """
-    backend = "torch" if backend == "tinker" else backend  # what a server trains is scored here all the same
+    if backend in ("tinker", "ray"):  # what is trained elsewhere is scored here all the same
+        backend = "torch"
     if backend == "mlx" and sys.platform == "darwin":
         return Device(
             backend=backend,

@@ -21,6 +21,8 @@ from goodbot.base.worded import Worded, said_by
 from goodbot.learning import worker_process
 from goodbot.learning.core import Core
 from goodbot.learning.training import remote
+from goodbot.learning.training.cluster import Cluster
+from goodbot.learning.training.remote import Remote
 from goodbot.store import Store, distilled, progress, quarantined, settings, shifts
 
 logger = logging.getLogger(__name__)
@@ -46,8 +48,26 @@ class Attempts:
         """
         before_this = await self._store.read(lambda db: progress.of(db, run))
         if before_this.starts >= MOST:
-            raise TrainingError(_ended(before_this), kind="died")
-        job, elsewhere = await self._elsewhere(run, job)
+            raise TrainingError(
+                f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
+            )
+        found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
+        if found is None:
+            return await self._tried(run, job, on_event, {})
+        job = await self._elsewhere(run, job, found)
+        try:
+            return await self._tried(run, job, on_event, {"answer": found.answer})
+        finally:
+            await found.close()
+
+    async def _tried(
+        self,
+        run: int,
+        job: Mapping[str, Any],
+        on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
+        elsewhere: Mapping[str, Any],
+    ) -> Mapping[str, Any]:
+        """Start children until one comes to the end, or another would not help."""
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
@@ -80,16 +100,15 @@ class Attempts:
         return TrainingError(on, kind=full_disk.KIND)
 
     async def _elsewhere(
-        self, run: int, job: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], remote.Remote | None]:
-        """The job with who computes it, and who that is; that it goes there is in the audit."""
-        found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
-        if found is None:
-            return job, None
+        self, run: int, job: Mapping[str, Any], found: Remote | Cluster
+    ) -> Mapping[str, Any]:
+        """The job with who computes it; that it goes there is in the audit."""
+        if isinstance(found, Cluster):
+            found.model = self._core.model.path
         detail = {"run": run, "host": found.host, "answers": len(job["items"])}
         now = self._core.clock.now()
         await self._store.write(lambda db: settings.record(db, "goodbot", "train elsewhere", detail, now))
-        return {**job, "remote": found.told(self._core.model.name)}, found
+        return {**job, "remote": found.told(self._core.model.name)}
 
     async def _go_on_or_raise(self, run: int, error: TrainingError, out_of_memory: bool) -> None:
         if out_of_memory:

@@ -19,13 +19,12 @@ import aiosqlite
 from goodbot.api.model_shape import Architecture
 from goodbot.api.sentences import Reason, because
 from goodbot.base import trees
-from goodbot.base.errors import GoodbotError
-from goodbot.base.worded import said_by
+from goodbot.base.errors import GoodbotError, TrainingError
 from goodbot.config import clear
 from goodbot.learning import worker_process
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training import batch, distilling
+from goodbot.learning.training import batch, cluster, distilling
 from goodbot.learning.training.distilling import NoteLines
 from goodbot.learning.training.filtering import Screening
 from goodbot.learning.training.job_spec import make_job
@@ -76,7 +75,8 @@ class Prospect:
     """How it would share the memory with the model that answers."""
     remote: Mapping[str, Any] | None = None
     """What would go where its steps are computed: `host`, `tokens` that are read, and trained on as often,
-    and what these cost (`price`, 0: not known)."""
+    and what these cost (`price`, 0: not known). Of a cluster: `workers`, how many `rows` of a step each has at
+    least and at most, and its `machines`, or why these are `unknown`."""
 
 
 async def look(
@@ -126,21 +126,35 @@ async def look(
         estimate=estimate,
         unknown=unknown,
         tenancy=await memory.look(core.model.path, core.settings),
-        remote=_remote(core, estimate),
+        remote=await _remote(core, estimate),
     )
 
 
-def _remote(core: Core, estimate: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+async def _remote(core: Core, estimate: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Each answer that is learnt is read once without a gradient and once with one, each time."""
     if not core.backend.remote or not estimate:
         return None
     config, rated = core.config.training.remote, estimate["train"] + estimate["held_out"]
     tokens = estimate["passes"] * estimate["tokens"] * estimate["train"] / max(rated, 1)
     return {
+        **(await _cluster(core) if core.backend.driver else {}),
         "host": urlsplit(config.url).hostname,
         "tokens": round(tokens),
         "price": tokens * (config.price_read + config.price_trained) / 1e6,
     }
+
+
+async def _cluster(core: Core) -> dict[str, Any]:
+    """Who would share each step, and what there is for it."""
+    found = cluster.allowed(core.config, core.backend)
+    workers = found.config.workers
+    share = {"workers": workers, "rows": cluster.rows(int(core.settings.get("batch_size", workers)), workers)}
+    try:
+        return {**share, "machines": await found.machines(), "unknown": ""}
+    except TrainingError as error:
+        return {**share, "machines": [], "unknown": str(error)}
+    finally:
+        await found.close()
 
 
 async def _items(

@@ -57,7 +57,7 @@ async def make_job(
     await asyncio.to_thread(trees.remove, output, ignore_errors=True)
     await asyncio.to_thread(_ready, (registry.root, folder, output, checkpoints))
     rows, behaviour = await _rows(core, registry, items)
-    if core.backend.remote:
+    if core.backend.remote and not core.backend.driver:
         rows = [{**row, **_AT_ONE} for row in rows]
     noted = await store.read(lambda db: distilling.told(db, lines, items))
     rows = [{**row, "note": noted[row["id"]]} if row["id"] in noted else row for row in rows]

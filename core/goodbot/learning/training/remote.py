@@ -26,11 +26,12 @@ from goodbot.base.worded import Worded, said_by
 from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
+from goodbot.learning.training import cluster
+from goodbot.learning.training.cluster import SECTION, Cluster
 
 if TYPE_CHECKING:
     import aiohttp
 
-SECTION = "training.remote"
 _IN_PATHS = frozenset(string.ascii_letters + string.digits + "/_.-")
 _LONGEST_PATH = 400
 _SILENT_SECONDS = 660.0
@@ -64,6 +65,9 @@ class Remote:
     def told(self, model: str) -> dict[str, Any]:
         """What the child must know of it; `model` is the base's name here."""
         return {"host": self.host, "model": self.config.model or model, "loss": self.config.loss}
+
+    async def close(self) -> None:
+        """Nothing is held open for it."""
 
     async def answer(self, asked: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """The lines that answer a child's `ask`: parts of a file, then the status, or why there is none."""
@@ -135,13 +139,15 @@ class Remote:
         return place
 
 
-def allowed(config: Config, backend: BackendSpec) -> Remote | None:
-    """The server for a backend that computes elsewhere; None for any other backend.
+def allowed(config: Config, backend: BackendSpec) -> Remote | Cluster | None:
+    """The server or the cluster for a backend that computes elsewhere; None for any other backend.
 
     Raises ConfigError unless an owner has named the machine: what people write here is sent there.
     """
     if not backend.remote:
         return None
+    if backend.driver:
+        return cluster.allowed(config, backend)
     remote, where = config.training.remote, config.where(SECTION)
     if not remote.url:
         unset = "the {name} backend computes elsewhere: set url under [{section}]"

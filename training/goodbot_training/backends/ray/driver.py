@@ -59,7 +59,11 @@ class Driver:
         here = {"_node_ip_address": host} if self._told["here"] else {}
         try:
             ray.init(
-                address=self._told["address"], log_to_driver=False, logging_level="ERROR", namespace="goodbot", **here
+                address=self._told["address"],
+                log_to_driver=False,
+                logging_level="ERROR",
+                namespace="goodbot",
+                **here,
             )
         except Exception as error:  # each layer of Ray's has its own
             self._why = (
