@@ -24,6 +24,8 @@ ELSEWHERE = {
     "connectors/goodbot_fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/learning/tracking/child.py": "a child: the parent logs its stderr",
     "training/goodbot_training/process/autopsy.py": "a child: the parent logs its stderr",
+    "training/goodbot_training/backends/ray/driver.py": "a child: the parent keeps the end of its stderr",
+    "training/goodbot_training/process/shard.py": "a child: the parent keeps the end of its stderr",
     "training/goodbot_training/process/worker.py": "a child: the parent reads its stdout, logs its stderr",
     "training/goodbot_training/process/look.py": "a child: the parent reads its stdout",
     "training/goodbot_training/process/inspect.py": "a child: the parent reads its stdout",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several workers that share each step learn what one alone learns: in threads that take turns, no network."""
+"""Several workers that share each step learn what one alone learns: in threads that take turns."""
 
 from __future__ import annotations
 
