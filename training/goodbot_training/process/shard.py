@@ -2,8 +2,8 @@
 """One worker's part of each step on a cluster: `python -m goodbot_training.process.shard`.
 
 It reads foreign weights, so it is in a cage and has no network. The worker that has started it
-(`goodbot_training.backends.ray.worker`) gives it orders by frames on its stdin, and for each sum over all workers
-(`add`) puts the numbers of all in the place of its own.
+(`goodbot_training.backends.ray.worker`) gives it orders by frames on its stdin, and for each sum over all
+workers (`add`) puts the numbers of all in the place of its own.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's side of a cluster: each question is one `ask` of the worker protocol, which the driver answers."""
+"""The trainer's side of a cluster: each question is an `ask` of the worker protocol, for the driver."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 """The child that speaks to a Ray cluster: `python -m goodbot_training.backends.ray.driver`.
 
 A line of JSON says which cluster and which machines; each line after it is a question of the trainer's
-(`client`), each line out a part of its answer. It loads no model and reads no file of anybody's: it passes numbers
-on, and what Ray's own library does with a network is what it may do.
+(`client`), each line out a part of its answer. It loads no model and reads no file of anybody's: it passes
+numbers on, and what Ray's own library does with a network is what it may do.
 """
 
-# pyright: standard
+# pyright: standard, reportMissingImports=false
 # (the framework ships no complete types)
 
 from __future__ import annotations
@@ -53,18 +53,12 @@ class Driver:
 
     def connect(self) -> None:
         """Join the cluster. What stands against that is told to who asks."""
-        import ray  # pyright: ignore[reportMissingImports]
+        import ray
 
         host = self._told["address"].rpartition(":")[0]
         here = {"_node_ip_address": host} if self._told["here"] else {}
         try:
-            ray.init(
-                address=self._told["address"],
-                log_to_driver=False,
-                logging_level="ERROR",
-                namespace="goodbot",
-                **here,
-            )
+            ray.init(address=self._told["address"], log_to_driver=False, logging_level="ERROR", **here)
         except Exception as error:  # each layer of Ray's has its own
             self._why = (
                 f"No Ray cluster answers at {self._told['address']}, or this machine is no node of it "
@@ -123,12 +117,10 @@ class Driver:
         yield {"status": 200}
 
     def _begin(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        import ray  # pyright: ignore[reportMissingImports]
-        from ray.train import FailureConfig, RunConfig, ScalingConfig  # pyright: ignore[reportMissingImports]
-        from ray.train.torch import TorchConfig, TorchTrainer  # pyright: ignore[reportMissingImports]
-        from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
-            NodeAffinitySchedulingStrategy,
-        )
+        import ray
+        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train.torch import TorchConfig, TorchTrainer
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._stop()
         workers = int(self._told["workers"])
@@ -174,7 +166,7 @@ class Driver:
 
     def _ordered(self, order: dict[str, Any]) -> Result:
         """Have all workers do something. Raises TrainingError where they fail, or are no more."""
-        import ray  # pyright: ignore[reportMissingImports]
+        import ray
 
         if self._line is None:
             raise TrainingError("Nothing was begun on the cluster.")
@@ -190,7 +182,7 @@ class Driver:
 
     def _stop(self) -> None:
         """Have the workers end, if there are any."""
-        import ray  # pyright: ignore[reportMissingImports]
+        import ray
 
         if self._line is None:
             return
@@ -200,7 +192,7 @@ class Driver:
 
 
 def _machines() -> list[dict[str, Any]]:
-    import ray  # pyright: ignore[reportMissingImports]
+    import ray
 
     return [node for node in ray.nodes() if node["Alive"]]
 

@@ -5,7 +5,7 @@ This process has a network and people's words, as the driver has, and reads no f
 the base and has no network. So what lies in a model's weights reaches neither the cluster nor other workers.
 """
 
-# pyright: standard
+# pyright: standard, reportMissingImports=false
 # (the framework ships no complete types)
 
 from __future__ import annotations
@@ -67,15 +67,18 @@ async def serve(
     """Be worker `number` of so many, until the line ends. Raises TrainingError where its child is gone."""
     at, state = await orders.begin(address)
     pipes = await start(Path(told["model"]))
-    await wire.send(pipes.writer, {**told, "number": number, "of": of}, state)
-    while (order := await orders.order(at))["what"] != END:
-        found, body = await pipes.do(order, summed)
-        failed = found.get("failed")
-        if failed or not number:  # all of them have come to the same, and a failure may be one's own
-            await orders.done(at, found, body)
-        if failed and failed["kind"] != "nan":
-            raise TrainingError(failed["reason"], kind=failed["kind"])
-        at += 1
+    try:
+        await wire.send(pipes.writer, {**told, "number": number, "of": of}, state)
+        while (order := await orders.order(at))["what"] != END:
+            found, body = await pipes.do(order, summed)
+            failed = found.get("failed")
+            if failed or not number:  # all of them have come to the same, and a failure may be one's own
+                await orders.done(at, found, body)
+            if failed and failed["kind"] != "nan":
+                raise TrainingError(failed["reason"], kind=failed["kind"])
+            at += 1
+    finally:
+        pipes.writer.close()  # the child ends with it
 
 
 async def caged(model: Path) -> Pipes:
@@ -116,15 +119,15 @@ class _Far:
         await self._got(self._line.done.remote(number, found, body))
 
     async def _got(self, promised: Any) -> Any:
-        import ray  # pyright: ignore[reportMissingImports]
+        import ray
 
         return await asyncio.to_thread(ray.get, promised)
 
 
 def work(config: Mapping[str, Any]) -> None:
     """Ray Train's `train_loop_per_worker`: `line`, and what each shard is `told`."""
-    import ray  # pyright: ignore[reportMissingImports]
-    import ray.train  # pyright: ignore[reportMissingImports]
+    import ray
+    import ray.train
 
     from goodbot_training.backends.torch.sharing import over_network
 

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that computes a training's steps: who may be asked, by which child, and what a dry run says."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot import BackendSpec, hookimpl
+from goodbot.base.errors import ConfigError, TrainingError
+from goodbot.config import Config, TrainingConfig
+from goodbot.config.remote import RemoteConfig
+from goodbot.learning import worker_process
+from goodbot.learning.training import cluster
+from goodbot.learning.training.cluster import Cluster
+from goodbot.learning.training.remote import allowed
+from goodbot.store import settings
+
+from tests.core.builders import SPEC, check, open_bot
+from tests.core.commands.test_dry_run import ask
+
+MANY = dataclasses.replace(SPEC, name="many", remote=True, driver="goodbot_fakes.cluster")
+HERE = RemoteConfig(url="ray://127.0.0.2:6379", hosts=("localhost", "nobody.invalid"), workers=3)
+
+
+class ManyPlugin:
+    @hookimpl
+    def register_backend(self) -> BackendSpec:
+        return MANY
+
+
+def elsewhere(remote: RemoteConfig = HERE) -> dict[str, Any]:
+    return {"extra": (ManyPlugin(),), "backend": "many", "remote": remote}
+
+
+def config(tmp_path: Path, **remote: Any) -> Config:
+    return Config(home=tmp_path, training=TrainingConfig(backend="many", remote=RemoteConfig(**remote)))
+
+
+@pytest.mark.parametrize(
+    ("remote", "said"),
+    [
+        ({}, r"set url under \[training.remote\]"),
+        ({"url": "https://10.0.0.5:6379"}, "url must begin with ray://"),
+        ({"url": "10.0.0.5:6379"}, "url must begin with ray://"),
+        ({"url": "ray://127.0.0.2"}, "url must have a port"),
+        ({"url": "ray://127.0.0.2:0"}, "url must have a port"),
+        ({"url": "ray://me:pw@127.0.0.2:1"}, "GOODBOT_TRAINING_KEY"),
+        ({"url": "ray://:6379"}, "url has no host"),
+        ({"url": "ray://10.0.0.5:6379"}, r"would go to 10\.0\.0\.5, and nobody has allowed that"),
+        ({"url": "ray://head.example:6379", "hosts": ("example",)}, "nobody has allowed that"),
+        ({"url": "ray://10.0.0.5:6379", "hosts": ("10.0.0.5",)}, "set RAY_USE_TLS=1 and Ray's certificates"),
+    ],
+)
+def test_nothing_goes_where_no_owner_has_said_so_by_name(
+    remote: dict[str, Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RAY_USE_TLS", raising=False)
+    with pytest.raises(ConfigError, match=said):
+        allowed(config(tmp_path, **remote), MANY)
+
+
+def test_a_cluster_that_is_named_may_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    monkeypatch.setenv("GOODBOT_TRAINING_KEY", "ray-token")
+    found = allowed(config(tmp_path, url="ray://head.example:6379/", hosts=("head.example",)), MANY)
+    assert isinstance(found, Cluster)
+    assert (found.url, found.host, found.key.reveal()) == (
+        "ray://head.example:6379",
+        "head.example",
+        "ray-token",
+    )
+    assert "ray-token" not in repr(found)
+    assert isinstance(allowed(config(tmp_path, url="ray://127.0.0.2:6379"), MANY), Cluster)
+
+
+async def lines(far: Cluster, **asked: Any) -> list[dict[str, Any]]:
+    return [line async for line in far.answer({"method": "POST", "path": "step", **asked})]
+
+
+async def test_a_child_of_its_own_answers_and_gets_no_more_than_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOODBOT_TRAINING_KEY", "ray-token")
+    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
+    assert isinstance(found, Cluster)
+    found.model = tmp_path / "model"
+    try:
+        [said] = await lines(found, body={"a": 1}, id=7, event="ask")
+        told = json.loads(said["text"])
+        assert told["asked"] == {"method": "POST", "path": "step", "body": {"a": 1}}
+        assert told["told"] == {
+            "address": "127.0.0.2:6379",
+            "here": True,
+            "machines": told["told"]["machines"],
+            "workers": 3,
+            "model": str(tmp_path / "model"),
+        }
+        assert "127.0.0.1" in told["told"]["machines"], "names are told as numbers"
+        assert told["environ"] == {
+            "RAY_AUTH_TOKEN": "ray-token",
+            "RAY_AUTH_MODE": "token",
+            "GOODBOT_TRAINING_KEY": None,
+        }
+        *parts, last = await lines(found, method="GET", path="state")
+        assert b"".join(base64.b64decode(part["part"]) for part in parts) == b"one two"
+        assert last["status"] == 200
+        assert [one["address"] for one in await found.machines()] == ["127.0.0.2", "127.0.0.3"]
+    finally:
+        await found.close()
+
+
+async def test_a_child_that_ends_is_a_sentence_and_another_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_FAULT", "dies")
+    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
+    assert isinstance(found, Cluster)
+    said = (await lines(found))[-1]
+    assert said == {"error": "the child that speaks to 127.0.0.2 has ended: the cluster is on fire"}
+    monkeypatch.delenv("RAY_FAULT")
+    assert (await lines(found))[-1]["status"] == 200
+    await found.close()
+    monkeypatch.setenv("RAY_FAULT", "nobody")
+    with pytest.raises(TrainingError, match=r"No Ray cluster answers at 127\.0\.0\.2:6379"):
+        await found.machines()
+    await found.close()
+
+
+async def test_that_words_went_there_is_in_the_audit_and_the_child_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, closed, jobs = worker_process.train, list[str](), list[dict[str, Any]]()
+
+    async def train(backend: BackendSpec, job: Any, on_event: Any, **more: Any) -> Any:
+        jobs.append({**job, "asks": "answer" in more})
+        return await real(backend, job, on_event, **more)
+
+    async def close(self: Cluster) -> None:
+        closed.append(str(self.model))
+
+    monkeypatch.setattr(worker_process, "train", train)
+    monkeypatch.setattr(Cluster, "close", close)
+    async with open_bot(tmp_path, **elsewhere()) as bot:
+        await bot.rated(8)
+        verdict = await bot.train()
+        assert verdict.state == "activated"
+        entries, _ = await bot.store.read(settings.audit)
+        [entry] = [one for one in entries if one.action == "train elsewhere"]
+        assert json.loads(entry.detail) == {"run": verdict.run, "host": "127.0.0.2", "answers": 8}
+        [job] = jobs
+        assert job["asks"]
+        assert job["remote"] == {"host": "127.0.0.2", "model": bot.app.model.name}
+        assert {item["temperature"] for item in job["items"]} != {1.0}, "it reads them as they were drawn"
+        assert closed == [str(bot.app.model.path)]
+        await check(bot)
+
+
+async def test_a_dry_run_shows_the_plan_for_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path, **elsewhere()) as bot:
+        await bot.rated(8)
+        result = await ask(bot)
+        told = result.data["remote"]
+        batch = result.data["settings"].get("batch_size", 3)
+        assert (told["workers"], told["rows"]) == (3, cluster.rows(batch, 3))
+        assert "127.0.0.2 gets the questions and rated answers" in result.text
+        assert (
+            "The cluster has 127.0.0.2 (processors: 1, GPUs: 0), 127.0.0.3 (processors: 4, GPUs: 1)."
+            in result.text
+        )
+        assert "Workers: 3. Answers of a step for each: " in result.text
+        monkeypatch.setenv("RAY_FAULT", "nobody")
+        again = (await ask(bot, more="")).text
+        assert "The cluster cannot be asked: No Ray cluster answers at 127.0.0.2:6379." in again
+
+
+@pytest.mark.parametrize(("batch", "workers", "rows"), [(8, 2, (4, 4)), (8, 3, (2, 3)), (2, 3, (0, 1))])
+def test_rows_of_a_step(batch: int, workers: int, rows: tuple[int, int]) -> None:
+    assert cluster.rows(batch, workers) == rows
