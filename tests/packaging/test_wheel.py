@@ -27,6 +27,7 @@ from tests.surroundings import CLOSED
 
 EXTRAS = {
     "mlx",
+    "ray",
     "torch",
     "torch-4bit",
     "discord",

@@ -25,6 +25,7 @@ async def test_a_worker_begins_behind_the_last_checkpoint() -> None:
     assert await line.give({"what": "step", "batch": 4}) == 4
     assert (await waiting)["batch"] == 4
     assert line.begun == 3
+    assert (await line.order(3))["what"] == STATE, "one who is behind finds it yet"
 
 
 async def test_what_is_done_again_changes_nothing_that_was_told() -> None:

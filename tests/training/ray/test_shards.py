@@ -99,16 +99,19 @@ def test_the_next_round_goes_on_from_what_was_learnt(near: Make, random_model: P
 def test_workers_that_are_lost_go_on_from_the_last_checkpoint(
     near: Make, random_model: Path, tmp_path: Path
 ) -> None:
-    """A step, a state, a step, …: lost before the third step, which is done by a new group."""
-    _, whole = learnt(random_model, tmp_path / "whole", near(), checkpoints=str(tmp_path / "a"))
-    cluster = near(lose=5)
+    """Two steps, a state, two steps, …: lost at the fourth step, a new group does the third again."""
+    settings = {"slice_steps": 2}
+    kept = str(tmp_path / "a")
+    _, whole = learnt(random_model, tmp_path / "whole", near(), settings=settings, checkpoints=kept)
+    cluster = near(lose=4)
     line: list[Any] = []
 
     def look(event: dict[str, Any]) -> None:
         if cluster.line is not None:
             line.append(cluster.line)
 
-    _, torn = learnt(random_model, tmp_path / "torn", cluster, checkpoints=str(tmp_path / "b"), emit=look)
+    kept = str(tmp_path / "b")
+    _, torn = learnt(random_model, tmp_path / "torn", cluster, settings=settings, checkpoints=kept, emit=look)
     assert cluster.lose is None
     assert line[-1].begun == 4, "two at first, two in their place"
     assert losses(torn) == losses(whole)

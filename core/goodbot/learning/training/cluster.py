@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster that computes a training's steps: a child of its own speaks to it, by the cluster's library.
 
-A trainer's child has no network. What it asks goes to this other child, the driver, which has one, and neither
-loads a model nor reads a file. It is told which machines an owner has named, and refuses a cluster with any other.
+A trainer's child has no network. What it asks goes to this other child, the driver, which has one, and
+neither loads a model nor reads a file. It is told which machines an owner has named, and refuses a cluster
+with any other.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _TLS_KEY = "RAY_TLS_SERVER_KEY"
 _LINE_LIMIT = 64 << 20
 _SILENT_SECONDS = 3600.0
 """For one answer: a cluster may have to make machines first."""
-_END_SECONDS = 10.0
+_END_SECONDS = 5.0
 _LAST_LINES = 20
 
 
@@ -95,9 +96,7 @@ class Cluster:
 
     async def machines(self) -> list[Mapping[str, Any]]:
         """What the cluster has: `address`, `cpu`, `gpu` of each machine. Raises TrainingError."""
-        last: dict[str, Any] = {}
-        async for last in self.answer({"method": "GET", "path": "plan"}):
-            pass
+        [last] = [line async for line in self.answer({"method": "GET", "path": "plan"})]
         if last.get("status") != 200:
             raise TrainingError(str(last.get("error") or json.loads(last["text"])["reason"]))
         return cast("list[Mapping[str, Any]]", json.loads(last["text"])["machines"])

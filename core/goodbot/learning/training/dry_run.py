@@ -75,8 +75,8 @@ class Prospect:
     """How it would share the memory with the model that answers."""
     remote: Mapping[str, Any] | None = None
     """What would go where its steps are computed: `host`, `tokens` that are read, and trained on as often,
-    and what these cost (`price`, 0: not known). Of a cluster: `workers`, how many `rows` of a step each has at
-    least and at most, and its `machines`, or why these are `unknown`."""
+    and what these cost (`price`, 0: not known). Of a cluster: `workers`, how many `rows` of a step each has
+    at least and at most, and its `machines`, or why these are `unknown`."""
 
 
 async def look(

@@ -30,6 +30,7 @@ _PART = 1 << 20
 _LARGEST = 8 << 30
 """Bytes of a state."""
 _LOOK_SECONDS = 0.5
+_END_SECONDS = 30.0
 _RETRIES = 3
 """Workers that may be lost in one training, each followed by a new group."""
 _QUIET = {
@@ -48,8 +49,8 @@ class Driver:
         self._line: Any = None
         self._state = bytearray()
         self._ended = threading.Event()
-        self.trainers: queue.Queue[Any] = queue.Queue()
-        """What `fit` is to be called of, in the main thread: Ray asks for signals there."""
+        self.trainers: queue.Queue[tuple[Any, threading.Event]] = queue.Queue()
+        """What `fit` is to be called of, in the main thread, where signals are: and who is told of its end."""
 
     def connect(self) -> None:
         """Join the cluster. What stands against that is told to who asks."""
@@ -66,14 +67,15 @@ class Driver:
             )
 
     def fit(self) -> None:
-        """Run what is begun, one after the other, until there is no more. It blocks."""
-        while (trainer := self.trainers.get()) is not None:
+        """Run what is begun, one after the other. It does not return."""
+        while True:
+            trainer, ended = self.trainers.get()
             try:
                 trainer.fit()
             except Exception as error:
                 lines = str(error).strip().splitlines() or [type(error).__name__]
                 self._why = f"The training on the cluster has ended: {lines[-1][:200]}"
-            self._ended.set()
+            ended.set()
 
     def answer(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The lines for one question; the last has a status."""
@@ -146,8 +148,8 @@ class Driver:
                 storage_path=tempfile.gettempdir(), failure_config=FailureConfig(max_failures=_RETRIES)
             ),
         )
-        self._ended.clear()
-        self.trainers.put(trainer)
+        self._ended = threading.Event()
+        self.trainers.put((trainer, self._ended))
         yield {"status": 200}
 
     def _step(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -187,7 +189,7 @@ class Driver:
         if self._line is None:
             return
         ray.get(self._line.give.remote({"what": END}))
-        self._ended.wait(10 * _LOOK_SECONDS * 2)
+        self._ended.wait(_END_SECONDS)
         self._line = None
 
 

@@ -77,7 +77,10 @@ class Line:
             self._results[number] = found, body
             if order["what"] == STATE and body:
                 self._state, self._at = body, number + 1
-                self._orders = {one: what for one, what in self._orders.items() if one > number}
+                # A worker may be behind by orders that need no other worker, never by a step.
+                self._orders = {
+                    one: what for one, what in self._orders.items() if one > number or what["what"] == STATE
+                }
             self._news.notify_all()
 
     async def result(self, number: int) -> Result:

@@ -40,6 +40,7 @@ class Share:
         mine = dealt([len(turn.prompt) + len(turn.response) for turn in batch.sequences], self.of)
         return part(batch, mine[self.number]) if mine[self.number] else None
 
+    @torch.no_grad()
     def added(
         self, parameters: Sequence[torch.nn.Parameter], sums: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
