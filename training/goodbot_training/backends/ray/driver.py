@@ -15,11 +15,12 @@ import base64
 import json
 import os
 import queue
+import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from goodbot.base.errors import TrainingError
 
@@ -50,7 +51,8 @@ class Driver:
         self._state = bytearray()
         self._ended = threading.Event()
         self.trainers: queue.Queue[tuple[Any, threading.Event]] = queue.Queue()
-        """What `fit` is to be called of, in the main thread, where signals are: and who is told of its end."""
+        """What is to be run in the main thread, where Ray's signals are, and who is told of its end."""
+        self._scratch = tempfile.mkdtemp(prefix="goodbot-ray-")
 
     def connect(self) -> None:
         """Join the cluster. What stands against that is told to who asks."""
@@ -65,6 +67,11 @@ class Driver:
                 f"No Ray cluster answers at {self._told['address']}, or this machine is no node of it "
                 f"({type(error).__name__}). Start one there, and `ray start --address=…` here."
             )
+
+    def leave(self) -> NoReturn:
+        """End at once; Ray ends what a driver that is gone has had made."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        os._exit(0)
 
     def fit(self) -> None:
         """Run what is begun, one after the other. It does not return."""
@@ -145,7 +152,7 @@ class Driver:
                 num_workers=workers, use_gpu=there.get("GPU", 0) >= workers, placement_strategy="SPREAD"
             ),
             run_config=RunConfig(
-                storage_path=tempfile.gettempdir(), failure_config=FailureConfig(max_failures=_RETRIES)
+                storage_path=self._scratch, failure_config=FailureConfig(max_failures=_RETRIES)
             ),
         )
         self._ended = threading.Event()
@@ -211,7 +218,7 @@ def _listen(driver: Driver, stdin: BinaryIO, out: BinaryIO) -> None:
                 out.write(json.dumps(told).encode() + b"\n")
                 out.flush()
     finally:
-        os._exit(0)  # Ray ends what a driver that is gone has had made
+        driver.leave()
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,11 @@ class _Far:
         return await asyncio.to_thread(ray.get, promised)
 
 
+def _address(here: str, nodes: Sequence[Mapping[str, Any]]) -> str:
+    """As the cluster knows this machine; what it could find out by itself may be another way to it."""
+    return next(str(node["NodeManagerAddress"]) for node in nodes if node["NodeID"] == here)
+
+
 def work(config: Mapping[str, Any]) -> None:
     """Ray Train's `train_loop_per_worker`: `line`, and what each shard is `told`."""
     import ray
@@ -139,7 +144,7 @@ def work(config: Mapping[str, Any]) -> None:
             config["told"],
             number=context.get_world_rank(),
             of=context.get_world_size(),
-            address=ray.util.get_node_ip_address(),
+            address=_address(ray.get_runtime_context().get_node_id(), ray.nodes()),
             summed=over_network,
         )
     )
