@@ -17,7 +17,7 @@ import pytest
 from goodbot.base.errors import TrainingError
 from goodbot_training.backends.asking import RemoteReply
 from goodbot_training.backends.ray import worker
-from goodbot_training.backends.ray.line import END, STATE, Line
+from goodbot_training.backends.ray.line import END, STATE, OrderLine
 from goodbot_training.process.shard import Shard
 
 from tests.support import patience
@@ -51,7 +51,7 @@ class Near:
 
     def __init__(self, workers: int, model: Path, lose: int | None = None) -> None:
         self.workers, self.model, self.lose = workers, model, lose
-        self.line: Line | None = None
+        self.line: OrderLine | None = None
         self.sent = self.got = 0
         self._state, self._about = bytearray(), dict[str, Any]()
         self._tasks: list[asyncio.Task[None]] = []
@@ -84,7 +84,7 @@ class Near:
         elif path == "begin":
             await self._stop()
             self._about = {**body, "model": str(self.model)}
-            self.line = Line(bytes(self._state), ["10.0.0.5"])
+            self.line = OrderLine(bytes(self._state), ["10.0.0.5"])
             self._start()
         elif path == "step":
             found, _ = await self._ordered({"what": "step", "batch": body})

@@ -7,11 +7,11 @@ import asyncio
 
 import pytest
 from goodbot.base.errors import TrainingError
-from goodbot_training.backends.ray.line import STATE, Line, refuse_others
+from goodbot_training.backends.ray.line import STATE, OrderLine, refuse_others
 
 
 async def test_a_worker_begins_behind_the_last_checkpoint() -> None:
-    line = Line(b"first", [])
+    line = OrderLine(b"first", [])
     assert await line.begin("127.0.0.2") == (0, b"first")
     for number in range(3):
         assert await line.give({"what": "step", "batch": number}) == number
@@ -29,7 +29,7 @@ async def test_a_worker_begins_behind_the_last_checkpoint() -> None:
 
 
 async def test_what_is_done_again_changes_nothing_that_was_told() -> None:
-    line = Line(b"", [])
+    line = OrderLine(b"", [])
     number = await line.give({"what": "step"})
     await line.done(number, {"done": {"loss": 1.0}}, b"")
     await line.done(number, {"done": {"loss": 2.0}}, b"")
@@ -37,7 +37,7 @@ async def test_what_is_done_again_changes_nothing_that_was_told() -> None:
 
 
 async def test_nothing_is_told_to_a_machine_that_nobody_has_named() -> None:
-    line = Line(b"state", ["10.0.0.5"])
+    line = OrderLine(b"state", ["10.0.0.5"])
     assert await line.begin("10.0.0.5") == (0, b"state")
     with pytest.raises(TrainingError, match=r"has the machine 10\.0\.0\.6, and nobody has allowed"):
         await line.begin("10.0.0.6")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import os
 import socket
 from collections import deque
@@ -30,8 +29,6 @@ from goodbot.base.worded import Worded, said_by
 from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
-
-logger = logging.getLogger(__name__)
 
 SECTION = "training.remote"
 SCHEME = "ray"

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from goodbot.base.errors import TrainingError
 
-from goodbot_training.backends.ray.line import END, STATE, Line, Result, refuse_others
+from goodbot_training.backends.ray.line import END, STATE, OrderLine, Result, refuse_others
 from goodbot_training.backends.ray.worker import work
 
 _PART = 1 << 20
@@ -42,7 +42,7 @@ _QUIET = {
 }
 
 
-class Driver:
+class RayDriver:
     """One cluster, and one training at a time on it."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
@@ -141,7 +141,7 @@ class Driver:
                 "see workers under [training.remote]."
             )
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        made = ray.remote(num_cpus=0)(Line).options(scheduling_strategy=here)
+        made = ray.remote(num_cpus=0)(OrderLine).options(scheduling_strategy=here)
         self._line = made.remote(bytes(self._state), self._told["machines"])
         self._state, self._why = bytearray(), ""
         trainer = TorchTrainer(
@@ -210,7 +210,7 @@ def _failed(kind: str, reason: str) -> dict[str, Any]:
     return {"status": 500, "text": json.dumps({"kind": kind, "reason": reason})}
 
 
-def _listen(driver: Driver, stdin: BinaryIO, out: BinaryIO) -> None:
+def _listen(driver: RayDriver, stdin: BinaryIO, out: BinaryIO) -> None:
     """Answer until nobody asks any more."""
     try:
         while line := stdin.readline():
@@ -226,7 +226,7 @@ def main() -> None:
     os.environ.update(_QUIET)
     stdin, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # from here on, print() is a log
-    driver = Driver(json.loads(stdin.readline()))
+    driver = RayDriver(json.loads(stdin.readline()))
     driver.connect()
     threading.Thread(target=_listen, args=(driver, stdin, out), daemon=True).start()
     driver.fit()

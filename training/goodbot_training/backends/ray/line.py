@@ -36,7 +36,7 @@ class Orders(Protocol):
         ...
 
 
-class Line:
+class OrderLine:
     """See the module; `machines` are those that people's words may go to."""
 
     def __init__(self, state: bytes, machines: Sequence[str]) -> None:
