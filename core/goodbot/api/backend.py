@@ -73,8 +73,8 @@ class BackendSpec:
     """Whether the server of `[training.remote]` computes its steps. Its child has no network: it asks us,
     and we ask that server alone (`docs/worker-protocol.md`). Such a backend is never taken by itself."""
     driver: str = ""
-    """With `remote`: the module that `python -m` runs to answer in our place, with a network, where that is a
-    cluster with a protocol of its own."""
+    """With `remote`: the module that `python -m` runs to answer its child in our place, with a network, where
+    `url` names the head of a Ray cluster."""
 
 
 class TrainingBackend(Protocol):

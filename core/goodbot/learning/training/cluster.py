@@ -118,6 +118,7 @@ class Cluster:
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is not None:
             return self._process
+        self._lines.clear()
         environ = spawn.child_environment("RAY_*", secrets={_TLS_KEY})
         if key := self.key.reveal():
             environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": key}

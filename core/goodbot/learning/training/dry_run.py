@@ -147,7 +147,7 @@ async def _remote(core: Core, estimate: Mapping[str, Any] | None) -> Mapping[str
 async def _cluster(core: Core) -> dict[str, Any]:
     """Who would share each step, and what there is for it."""
     found = cluster.allowed(core.config, core.backend)
-    workers = found.config.workers
+    found.model, workers = core.model.path, found.config.workers
     share = {"workers": workers, "rows": cluster.rows(int(core.settings.get("batch_size", workers)), workers)}
     try:
         return {**share, "machines": await found.machines(), "unknown": ""}
