@@ -187,7 +187,7 @@ def _cluster(remote: Mapping[str, Any], language: str) -> str:
         return joined(language, share, say("dry_cluster_unknown", language, why=remote["unknown"]))
     there = [
         say(
-            "dry_machine",
+            "dry_cluster_one",
             language,
             address=one["address"],
             cpus=figure(one["cpu"], language),
