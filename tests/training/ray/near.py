@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Coroutine
-from functools import partial
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -162,12 +162,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     turn = threading.RLock()
 
-    def in_turn(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    def in_turn(own: Any, work: Callable[..., Any], *given: Any, **named: Any) -> Any:
         with turn:
-            return work(*given, **named)
+            return work(own, *given, **named)
 
     for name in ("load", "_backward"):
-        real = getattr(TorchBackend, name)
-        monkeypatch.setattr(
-            TorchBackend, name, lambda *given, _real=real, **named: in_turn(partial(_real, *given, **named))
-        )
+        monkeypatch.setattr(TorchBackend, name, partialmethod(in_turn, getattr(TorchBackend, name)))

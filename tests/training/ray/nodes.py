@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,7 @@ def missing() -> str:
 
 
 @contextmanager
-def nodes(count: int, workers: int = 2) -> Iterator[tuple[str, str]]:
+def nodes(count: int, workers: int = 2) -> Generator[tuple[str, str]]:
     """The address of the head, and the token that it asks for. All that was started ends with it."""
     token, port = secrets.token_hex(16), free_port()
     place = tempfile.mkdtemp(prefix="gb-ray-", dir="/tmp")  # sockets have short paths

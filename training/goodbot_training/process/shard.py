@@ -35,6 +35,8 @@ from goodbot_training.process.worker import failure, leave
 if TYPE_CHECKING:
     from goodbot_training.backends.torch.trainer import TorchBackend
 
+_GONE = (EOFError, ConnectionError)
+"""Nobody gives orders any more."""
 _WHOLE = (
     "Each worker of a cluster holds the whole base: goodbot does not split one over several (FSDP2) yet. "
     "Take machines with more memory, `base_bits = 4` under [training.settings], or a smaller model."
@@ -48,23 +50,23 @@ class Shard:
         self._stdin, self._out = stdin, out
 
     def work(self) -> None:
-        """Do what is ordered until there is no more. What goes wrong is said, once for each order."""
-        with suppress(EOFError, BrokenPipeError):  # nobody is there any more
+        """Do what is ordered until there is no more. What goes wrong is said in answer to each order."""
+        with suppress(*_GONE):
             told, state = wire.read(self._stdin)
             try:
                 backend = self._loaded(told)
             except Exception as error:
-                self._failed(error)
-                return
+                while True:
+                    wire.read(self._stdin)
+                    self._failed(error)
             try:
                 self._train(backend, told, state)
-            except (EOFError, BrokenPipeError):
+            except _GONE:
                 raise
             except Exception as error:
                 self._failed(error)
-                if isinstance(error, TrainingError) and error.kind == "nan":  # its weights are asked for yet
-                    for _ in self._batches(backend):
-                        self._failed(error)
+                for _ in self._batches(backend):  # its weights may be asked for yet
+                    self._failed(error)
 
     def _train(self, backend: TorchBackend, told: Mapping[str, Any], state: bytes) -> None:
         objective = make_objective(TrainingSettings.from_mapping(told["settings"]))
