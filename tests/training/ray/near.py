@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import base64
 import json
 import socket
@@ -144,8 +145,10 @@ async def _started(model: Path) -> worker.Pipes:
     reader, writer = await asyncio.open_connection(sock=ours)
 
     def run() -> None:
-        with theirs, theirs.makefile("rb") as stdin, theirs.makefile("wb") as out:
-            Shard(stdin, out).work()
+        # Who asks may be gone: a process would end there.
+        with contextlib.suppress(ConnectionError), theirs:
+            with theirs.makefile("rb") as stdin, theirs.makefile("wb") as out:
+                Shard(stdin, out).work()
 
     threading.Thread(target=run, daemon=True).start()
 

@@ -328,7 +328,7 @@ async def test_a_child_that_says_nothing_any_more_is_ended(
     """Stopped as it is, it does not even hear SIGTERM."""
     monkeypatch.setattr(worker_process, "_SILENT_SECONDS", 0.6)
     monkeypatch.setattr(worker_process, "_TERMINATE_SECONDS", 0.2)
-    with pytest.raises(TrainingError, match=r"said nothing for 0\.01 minutes") as error:
+    with pytest.raises(TrainingError, match=r"said nothing for 0\.01 min") as error:
         await alone(tmp_path, "stopped")
     assert error.value.kind == "silent"
     assert children() == 0
