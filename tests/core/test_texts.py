@@ -96,6 +96,7 @@ NEVER_ONE = {
     "measured_both",
     "report_predict_bin",
     "err_answers_status",
+    "fault_adapter",
     "err_ended_often",
     "err_ended_often_at",
     "err_memory_out",

@@ -66,7 +66,7 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
 def _apart(value: Any) -> Any:
     """What is worded as its text and its values, so that it can be said in any language later."""
     match value:
-        case Worded() if value.values:
+        case Worded():
             return {_WORDED: [value.text, {name: _apart(one) for name, one in value.values.items()}]}
         case BaseException():
             return _apart(said_by(value))
