@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import base64
+import contextlib
 import json
 import socket
 import threading
