@@ -146,9 +146,9 @@ async def _started(model: Path) -> worker.Pipes:
 
     def run() -> None:
         # Who asks may be gone: a process would end there.
-        with contextlib.suppress(ConnectionError), theirs:
-            with theirs.makefile("rb") as stdin, theirs.makefile("wb") as out:
-                Shard(stdin, out).work()
+        quietly = contextlib.suppress(ConnectionError)
+        with quietly, theirs, theirs.makefile("rb") as stdin, theirs.makefile("wb") as out:
+            Shard(stdin, out).work()
 
     threading.Thread(target=run, daemon=True).start()
 
