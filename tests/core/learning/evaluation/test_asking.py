@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from goodbot.api.sentences import Condition, waits
+from goodbot.api.sentences import Condition, Reason, waits
 from goodbot.base.errors import ServerError
 from goodbot.config import Grants, ServingConfig
 from goodbot.learning.adapters.deployment import NotServedError
@@ -653,12 +653,12 @@ async def test_while_the_server_is_down_a_loser_stops_no_training_again_and_agai
         await trained(bot)
         [question] = await asked(bot)
         activate, stop = bot.app.registry.activate, bot.app.scheduler.stop
-        stopped: list[str] = []
+        stopped: list[Reason] = []
 
         async def down(*_: object, **__: object) -> bool:
             raise ServerError("the model is not running")
 
-        async def told(reason: str = "") -> bool:
+        async def told(reason: Reason) -> bool:
             stopped.append(reason)
             return await stop(reason)
 
