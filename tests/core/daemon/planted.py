@@ -16,7 +16,7 @@ import resource
 import signal
 import socket
 from asyncio import constants
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +117,7 @@ class Watched:
 
 
 @contextlib.asynccontextmanager
-async def watched(home: Path) -> AsyncIterator[Watched]:
+async def watched(home: Path) -> AsyncGenerator[Watched]:
     """A goodbot that has learnt v1, with all of that told."""
     clock = VirtualClock(waits=True)
     sections = {"http": HttpConfig(port=free_port())}
@@ -137,14 +137,14 @@ async def watched(home: Path) -> AsyncIterator[Watched]:
 
 
 @contextlib.asynccontextmanager
-async def no_space(_: Watched) -> AsyncIterator[None]:
+async def no_space(_: Watched) -> AsyncGenerator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(full_disk, "_free", lambda home: 400_000_000)
         yield
 
 
 @contextlib.asynccontextmanager
-async def store_fails(on: Watched) -> AsyncIterator[None]:
+async def store_fails(on: Watched) -> AsyncGenerator[None]:
     """The system takes nothing more into any file, and says so with EFBIG, a sibling of ENOSPC."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -158,7 +158,7 @@ async def store_fails(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def model_ends(on: Watched) -> AsyncIterator[None]:
+async def model_ends(on: Watched) -> AsyncGenerator[None]:
     """It is killed, and no other comes up."""
     server: Any = on.bot.app.server
     on.bot.fake.set(**{"no start": "There was not enough memory."})
@@ -169,7 +169,7 @@ async def model_ends(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def adapter_lost(on: Watched) -> AsyncIterator[None]:
+async def adapter_lost(on: Watched) -> AsyncGenerator[None]:
     """The server drops it, and does not take it again."""
     on.bot.fake.set(refused=[1])
     on.bot.fake.forget()
@@ -179,7 +179,7 @@ async def adapter_lost(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def adapter_ignored(on: Watched) -> AsyncIterator[None]:
+async def adapter_ignored(on: Watched) -> AsyncGenerator[None]:
     """The server has it, and answers like the base model, however often it is loaded."""
     on.bot.fake.set(first="base")
     yield
@@ -188,7 +188,7 @@ async def adapter_ignored(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def platform_down(on: Watched) -> AsyncIterator[None]:
+async def platform_down(on: Watched) -> AsyncGenerator[None]:
     """The connector says so, as it does where its platform refuses it."""
     on.bot.chat.host.trouble("the token is refused")
     yield
@@ -196,7 +196,7 @@ async def platform_down(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def clock_wrong(on: Watched) -> AsyncIterator[None]:
+async def clock_wrong(on: Watched) -> AsyncGenerator[None]:
     """Somebody sets it; the platform goes on telling what time it is there."""
     on.clock.jump(600)
     on.bot.chat.host.told_time(on.clock.now() - 600)
@@ -206,7 +206,7 @@ async def clock_wrong(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def descriptors_gone(on: Watched) -> AsyncIterator[None]:
+async def descriptors_gone(on: Watched) -> AsyncGenerator[None]:
     """Somebody calls in each minute, and there is no descriptor for them."""
     knows = on.bot.app.http.descriptors
 
@@ -229,7 +229,7 @@ async def descriptors_gone(on: Watched) -> AsyncIterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def guessed_at(on: Watched) -> AsyncIterator[None]:
+async def guessed_at(on: Watched) -> AsyncGenerator[None]:
     """A stranger types codes until the one that was made is locked; its owner makes another."""
     await pairing.open_code(on.bot.store, "loopback", on.clock.now())
     mallory = f"mallory{on.number()}"  # who goes on is taken for somebody who wants to join
@@ -246,7 +246,7 @@ class LikedLess:
         self._times = 0
 
     @contextlib.asynccontextmanager
-    async def __call__(self, on: Watched) -> AsyncIterator[None]:
+    async def __call__(self, on: Watched) -> AsyncGenerator[None]:
         if not self._times:  # with the 4 of 8 that v1 was made of: 30 of 40
             await on.rated([1.0] * 26 + [-1.0] * 6, version=0)
         worse, better = ((12, 28), 60) if not self._times else ((0, 100), 200)
@@ -257,7 +257,7 @@ class LikedLess:
 
 
 @contextlib.asynccontextmanager
-async def rater_turned(on: Watched) -> AsyncIterator[None]:
+async def rater_turned(on: Watched) -> AsyncGenerator[None]:
     """Eve says the opposite of what she had said before; and then nothing odd for a while."""
     old = await on.rated([1.0] * 8, version=99, rater="eve", ago=2 * HOUR)
     await on.rate(old[:5], [-1.0] * 5, "eve")
