@@ -68,7 +68,7 @@ def test_there_are_no_more_slots_than_are_used(held: RowAdapters) -> None:
 
 
 def test_a_row_finds_its_own_and_the_base_zeros(held: RowAdapters, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_adapters, "FEW", 2)
+    monkeypatch.setattr(row_adapters, "FEW", 1)
     adapters = [adapter(1, 3), None, adapter(2, 1), adapter(3, 2)]
     now = used(held, *adapters)
     a, b = now.pairs["x"]

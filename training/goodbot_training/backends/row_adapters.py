@@ -28,8 +28,7 @@ import numpy as np
 from goodbot_training.backends.adapters import AdapterWeights
 
 FEW = 4
-"""Adapters, and rows of each, from which on it costs less to multiply every row with all of them than to give
-each its own matrices: a processor reads those from memory for each row."""
+"""Adapters up to which it costs less to multiply each row with all of them than to give each its own."""
 BYTES = 1 << 30
 """Of all slots, at most: 31 of rank 8 for a model of 1.7 billion weights in fp32, 24 for one of 8 billion in
 bf16. That is a quarter of what the caches of their answers may take. It is taken as it is needed."""
@@ -118,7 +117,7 @@ class RowAdapters:
 
     def _made(self, rows: tuple[int, ...], rank: int) -> Pass:
         owners = tuple(sorted({*rows} - {0}))
-        if len(owners) > max(FEW, len(rows) // FEW):
+        if len(owners) > FEW:
             every = {path: (a[:, :rank], b[:, :rank]) for path, (a, b) in self._pairs.items()}
             return Pass(pairs=every, slots=self._array(np.asarray(rows, np.int32)))
         silent = np.asarray(rows)[:, None, None] != np.repeat(owners, rank)
