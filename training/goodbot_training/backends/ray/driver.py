@@ -16,6 +16,7 @@ import json
 import os
 import queue
 import shutil
+import socket
 import sys
 import tempfile
 import threading
@@ -30,6 +31,7 @@ from goodbot_training.backends.ray.worker import work
 _PART = 1 << 20
 _LARGEST = 8 << 30
 """Bytes of a state."""
+_CALL_SECONDS = 10.0
 _LOOK_SECONDS = 0.5
 _END_SECONDS = 30.0
 _RETRIES = 3
@@ -58,9 +60,11 @@ class RayDriver:
         """Join the cluster. What stands against that is told to who asks."""
         import ray
 
-        host = self._told["address"].rpartition(":")[0]
+        host, _, port = self._told["address"].rpartition(":")
         here = {"_node_ip_address": host} if self._told["here"] else {}
         try:
+            # Ray itself tries for minutes.
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CALL_SECONDS).close()
             ray.init(address=self._told["address"], log_to_driver=False, logging_level="ERROR", **here)
         except Exception as error:  # each layer of Ray's has its own
             self._why = (
