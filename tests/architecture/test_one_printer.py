@@ -21,6 +21,7 @@ ELSEWHERE = {
     "core/goodbot/cli/manifest.py": "a packed file, and to no terminal",
     "connectors/goodbot_connectors/codex/shim.py": "JSON, to the program that has started it",
     "core/goodbot/base/cage/__main__.py": "the log of a child, before it is started",
+    "connectors/goodbot_fakes/cluster.py": "a fake: what the real one writes",
     "connectors/goodbot_fakes/llamacpp.py": "a fake: what the real one writes",
     "core/goodbot/learning/tracking/child.py": "a child: the parent logs its stderr",
     "training/goodbot_training/process/autopsy.py": "a child: the parent logs its stderr",

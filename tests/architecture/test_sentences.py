@@ -33,6 +33,7 @@ FOREIGN = {
     "core/goodbot/inference/servers/mlx_server.py": "a server's version number",
     "connectors/goodbot_connectors/slack/stream.py": "a model's answer, of which a part was streamed",
     "training/goodbot_training/backends/mlx/model.py": "an error of MLX",
+    "training/goodbot_training/backends/ray/driver.py": "an error of Ray",
     "training/goodbot_training/backends/torch/loading.py": "an error of torch",
     "training/goodbot_training/process/autopsy.py": "a dead child's last lines",
 }
