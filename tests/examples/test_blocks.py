@@ -74,6 +74,8 @@ NOT_RUN = {
     "goodbot upgrade --back": "it removes: tests/cli/test_upgrade.py types it",
     "goodbot webhooks": "a bot that runs: tests/core/webhooks/test_webhooks.py asks it",
     "curl http://127.0.0.1:8321/v1/": "a token, and an answer's id: tests/connectors/api/test_api.py asks so",
+    "export RAY_AUTH_MODE=": "a secret, and a cluster",
+    "ray start ": "a cluster: tests/training/ray/nodes.py starts one so",
     "docker compose ": ENGINE,
     "docker run ": SERVER,
     "python -m venv ~/vllm ": SERVER,
