@@ -18,7 +18,7 @@ def test_all_train_on_the_same_ratings(tmp_path: Path) -> None:
     assert len({item.id for item in one.items}) == 12
     assert sum(item.split == HELD_OUT for item in one.items) == 2
     assert {item.temperature for item in one.items} == {1.0}, "a Tinker server reads at no other"
-    assert len({(item.messages, item.reward) for item in one.items}) == 12
+    assert len({str(item.messages) for item in one.items}) == 12
     assert {item.reward for item in one.items} == {1.0, -1.0}
 
 
