@@ -61,10 +61,11 @@ class RayDriver:
         import ray
 
         host, _, port = self._told["address"].rpartition(":")
-        here = {"_node_ip_address": host} if self._told["here"] else {}
         try:
             # Ray itself tries for minutes.
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_CALL_SECONDS).close()
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_CALL_SECONDS) as call:
+                there = str(call.getpeername()[0])
+            here = {"_node_ip_address": there} if self._told["here"] else {}
             ray.init(address=self._told["address"], log_to_driver=False, logging_level="ERROR", **here)
         except Exception as error:  # each layer of Ray's has its own
             self._why = (
