@@ -79,7 +79,16 @@ WORDED = (
     TRL,
     "OpenClaw, combined",
 )
-STEERED = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid, all tokens", "hybrid + note")
+STEERED = (
+    "frozen",
+    "notes",
+    DEFAULT,
+    "hindsight",
+    "hybrid",
+    "hybrid, all tokens",
+    "hybrid + note",
+    "tapered + note",
+)
 ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)
 """On the other bases: without what was out of the question on the shipped one."""
 MISLED = ("frozen", DEFAULT, "hindsight", "hybrid")
@@ -94,6 +103,13 @@ WORDS = (
     Part(base="llama", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),
     Part(base="two-style", streams=("chips", "reasons", "better"), arms=ELSEWHERE),
     Part(base="two-style", streams=("irrelevant", "contradicting", "injected"), arms=MISLED),
+    Part(base="llama", streams=("12 chips",), arms=MISLED),
+    Part(base="two-style", streams=("12 chips", "80 chips"), arms=MISLED),
+    Part(base="tiny", streams=("24 ratings",), arms=("frozen", DEFAULT)),
+    Part(base="llama", streams=("24 ratings",), arms=("frozen", DEFAULT)),
+    Part(base="two-style", streams=("24 ratings",), arms=("frozen", DEFAULT)),
+    Part(base="tiny", streams=("200 chips", "200 reasons"), arms=("frozen", "notes", DEFAULT, "hybrid")),
+    Part(base="tiny", streams=("neutral",), arms=("frozen", DEFAULT, "hybrid", "hybrid, all tokens")),
 )
 """What people say, beside the same ratings without it."""
 QUICK = (

@@ -25,6 +25,7 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from goodbot.api.backend import LoraSettings, TrainingBackend
+from goodbot.api.hindsight import hindsight
 from goodbot.api.sampler import Sampled, Sampler, SampleRequest
 from goodbot.base.errors import TrainingError
 from goodbot.base.intervals import wilson
@@ -34,6 +35,7 @@ from goodbot_training.round import run as training_round
 from goodbot_training.tiny import facts
 
 from tests.learning.streams import RATINGS
+from tests.learning.words import PRESSED, RIGHT_CHIPS
 
 RESULTS = Path(__file__).parent / "results"
 KEPT = RESULTS / "real_rounds.jsonl.gz"
@@ -69,8 +71,10 @@ class Arm:
     """How a round is trained; the settings are those of `[training.settings]`."""
 
     about: str
-    settings: dict[str, float] = field(default_factory=dict[str, float])
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
     shuffled: bool = False
+    chips: bool = False
+    """Whether a button says of each bad answer what was wrong; four in five times the right one."""
 
 
 ARMS = {
@@ -79,6 +83,11 @@ ARMS = {
         about="as installed, the same ratings dealt at random, not asked by the gate",
         settings={"gate_anchors": 0},
         shuffled=True,
+    ),
+    "chips": Arm(
+        about="the same ratings with buttons that say what was wrong; `hybrid`",
+        settings={"objective": "hybrid"},
+        chips=True,
     ),
     "usual": Arm(
         about="7.1e-4, all of the way: before", settings={"learning_rate": 7.12e-4, "strength": 1.0}
@@ -218,7 +227,7 @@ def take(
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(temporary) / "round"
             place.mkdir()
-            job = _job(model, place, seed, list(zip(asked, answers, dealt, strict=True)), ARMS[arm])
+            job = _job(model, place, seed, list(zip(asked, answers, dealt, strict=True)), ARMS[arm], like)
             try:
                 verdict = training_round.run_round(job, backend, events.append)
                 passed, reason = verdict.passed, verdict.reason
@@ -260,12 +269,22 @@ def _said(
     return Said(liked=fmean(judge(answer.text) for answer in said), facts=fmean(right))
 
 
-def _job(model: Path, output: Path, seed: int, rated: Sequence[tuple[str, Sampled, int]], arm: Arm) -> Job:
+def _pressed(like: str, chance: Random) -> str:
+    """What the words of one button come to, beside an answer that was called bad."""
+    right = {"short": "long", "long": "short", "opens": "tone"}[like]
+    return hindsight(chips=[right if chance.random() < RIGHT_CHIPS else chance.choice(PRESSED)])
+
+
+def _job(
+    model: Path, output: Path, seed: int, rated: Sequence[tuple[str, Sampled, int]], arm: Arm, like: str
+) -> Job:
+    chance = Random(f"{seed}:{like}:chips")
     items = [
         {
             "id": f"turn-{index:03d}",
             "messages": _messages(question),
             "response": answer.text,
+            "hindsight": _pressed(like, chance) if arm.chips and rating < 0 else "",
             "prompt_tokens": list(answer.prompt),
             "tokens": list(answer.tokens),
             "logprobs": list(answer.logprobs),

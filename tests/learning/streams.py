@@ -150,6 +150,7 @@ STREAMS = {
         Stream(name="mostly good", about="80 % liked, 5 % wrong", rate=_share(0.8, 0.05), asked=POOL),
         Stream(name="bad only", about="none liked, none wrong", rate=_share(0.0, 0.0), asked=POOL),
         Stream(name="20 ratings", about="as natural, 16 train", rate=_press(0.1), asked=20, ratings=20),
+        Stream(name="24 ratings", about="as natural, 20 train", rate=_press(0.1), asked=24, ratings=24),
         Stream(name="80 ratings", about="as natural, 64 train", rate=_press(0.1), asked=80, ratings=80),
         Stream(name="noise", about="what chance gives, 15 % wrong", rate=_press(0.15)),
         Stream(
@@ -179,6 +180,19 @@ STREAMS = {
         ),
         Stream(name="12 chips", about="as chips, of 12", rate=_worded(words.chips), asked=12, ratings=12),
         Stream(name="80 chips", about="as chips, of 80", rate=_worded(words.chips), asked=80, ratings=80),
+        Stream(name="200 chips", about="as chips, of 200", rate=_worded(words.chips), asked=200, ratings=200),
+        Stream(
+            name="200 reasons",
+            about="as reasons, of 200",
+            rate=_worded(words.reasons),
+            asked=200,
+            ratings=200,
+        ),
+        Stream(
+            name="neutral",
+            about="as natural; beside a bad rating stands only that the answer was not liked",
+            rate=_worded(words.neutral),
+        ),
         Stream(
             name="reasons",
             about="as natural; a reason says what is wanted, in one of ten wordings",

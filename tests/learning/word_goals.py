@@ -24,7 +24,11 @@ FOLLOW = ("tiny",)
 MISLEADING = (*HARMLESS, "contradicting")
 WEIGHTS = (DEFAULT, *OFFERED)
 PROMPTS = ("notes", *NOTED)
+THUMBS = "24 ratings"
+"""The one stream here in which nobody says a word."""
+LONGEST = ("200 chips", "200 reasons")
 REACHED = (
+    (THUMBS, 0.85, "85 % liked after 24 bare thumbs"),
     ("12 chips", 0.85, "85 % liked after 12 ratings with chips"),
     ("flip with reasons", 0.80, "a changed mind is followed to .80 in one round"),
     ("80 chips", 0.95, "80 ratings with chips reach .95"),
@@ -61,9 +65,6 @@ def elsewhere(courses: Sequence[Course]) -> list[Check]:
             found="no round with words was run; what bits do there is in real_rounds.md",
         ),
         Check(must=True, held=None, text="SmolLM2-135M: words never end below bits", found="as above"),
-        Check(
-            must=False, held=None, text="85 % liked after 24 bare thumbs", found="no stream has 24 ratings"
-        ),
     ]
 
 
@@ -139,7 +140,7 @@ def _best(ends: dict[str, float], goal: float) -> str:
 def _reached(courses: Sequence[Course], base: str) -> Iterator[Check]:
     for stream, goal, text in REACHED:
         for how, arms in (("in the weights", WEIGHTS), ("with a note", PROMPTS)):
-            if how == "with a note" and base not in FOLLOW:
+            if how == "with a note" and (base not in FOLLOW or stream == THUMBS):
                 continue
             ends = _ends(courses, base, stream, arms)
             yield Check(
@@ -194,16 +195,18 @@ def _facts(courses: Sequence[Course], base: str) -> Iterator[Check]:
 def _weights_beside_notes(courses: Sequence[Course], base: str) -> Iterator[Check]:
     if base not in FOLLOW:
         return
-    ahead: list[str] = []
-    for stream in ("12 chips", "chips", "80 chips", "reasons"):
+    ahead: dict[str, float] = {}
+    for stream in ("12 chips", "chips", "80 chips", "reasons", *LONGEST):
         weights, notes = (_ends(courses, base, stream, arms) for arms in (WEIGHTS, ("notes",)))
         if weights and notes:
-            ahead.append(f"{stream} {max(weights.values()) - notes['notes']:+.2f}")
+            ahead[stream] = max(weights.values()) - notes["notes"]
+    told = ", ".join(f"{stream} {by:+.2f}" for stream, by in ahead.items())
+    longest = [ahead[stream] for stream in LONGEST if stream in ahead]
     yield Check(
         must=False,
-        held=None,
+        held=min(longest) >= 0.05 if longest else None,
         text=f"{base}: after 200 ratings the weights alone end 5 points above the note alone",
-        found=f"no stream has 200; what there is: {', '.join(ahead) or 'nothing'}",
+        found=told if longest else f"no course has 200; what there is: {told or 'nothing'}",
     )
 
 
