@@ -24,10 +24,11 @@ from goodbot.api.backend import LoraSettings, TrainingBackend
 from goodbot.api.hindsight import BETTER, OBJECTIVES
 from goodbot.api.sampler import Sampled
 from goodbot.base.errors import TrainingError
-from goodbot.config.sections import TrainingConfig
+from goodbot.config.sections import JudgeConfig, TrainingConfig
 from goodbot.learning.rating_quality.consensus import RaterOpinion as OneSays
 from goodbot.learning.rating_quality.consensus import outvoted
 from goodbot.learning.rating_quality.weight_caps import share_weights
+from goodbot.learning.training.claims import judge_weights
 from goodbot_training.job.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
@@ -204,7 +205,7 @@ def fresh(rated: Sequence[Rated], number: int, version: int = 0) -> list[_Item]:
         _Item(
             id=f"turn-{number:02d}-{index:03d}",
             rated=one,
-            held_out=index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1,
+            held_out=not one.credit and index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1,
             version=version,
         )
         for index, one in enumerate(rated)
@@ -287,6 +288,15 @@ def _outvoted(items: Sequence[_Item]) -> set[str]:
     return outvoted([OneSays(rater=who, answer=text, good=good) for who, text, good in said])
 
 
+def _credited(trained: Sequence[_Item], weights: Mapping[str, float]) -> dict[str, float]:
+    """Of each step that is credited with what its episode came to: as judged answers weigh."""
+    steps = [item for item in trained if item.rated.credit]
+    rated = sum(weights[item.id] for item in trained if not item.rated.credit)
+    values = [item.rated.credit for item in steps]
+    told = judge_weights(values, JudgeConfig().weight, JudgeConfig().share, rated)
+    return {item.id: weight for item, weight in zip(steps, told, strict=True)}
+
+
 def job_of(
     items: Sequence[_Item],
     model: Path,
@@ -311,6 +321,7 @@ def job_of(
     weights = {item.id: share for item, share in zip(trained, shares, strict=True)}
     held_out = {i.id for i in items if i.held_out and i.rated.rater not in unheard}
     weights |= {item.id: 0.0 for item in items if item.rated.rater in unheard}
+    weights |= _credited(trained, weights)
     rows = [
         {
             "id": item.id,

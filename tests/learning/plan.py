@@ -10,6 +10,7 @@ from goodbot_training.tiny.styles import STYLES
 
 from tests.learning.arms import ARMS, DEFAULT, TRL
 from tests.learning.recipes import recipe
+from tests.learning.streams import STREAMS
 
 TWO = ("terse", "friendly")
 EVERY = tuple(name for name, arm in ARMS.items() if not arm.among_chosen)
@@ -92,6 +93,7 @@ STEERED = (
 ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)
 """On the other bases: without what was out of the question on the shipped one."""
 MISLED = ("frozen", DEFAULT, "hindsight", "hybrid")
+EPISODES = tuple(name for name in STREAMS if name.startswith("episodes"))
 WORDS = (
     Part(base="tiny", streams=("reasons",), arms=WORDED, likes=STYLES),
     Part(base="tiny", streams=("chips",), arms=WORDED),
@@ -110,6 +112,7 @@ WORDS = (
     Part(base="two-style", streams=("24 ratings",), arms=("frozen", DEFAULT)),
     Part(base="tiny", streams=("200 chips", "200 reasons"), arms=("frozen", "notes", DEFAULT, "hybrid")),
     Part(base="tiny", streams=("neutral",), arms=("frozen", DEFAULT, "hybrid", "hybrid, all tokens")),
+    Part(base="tiny", streams=EPISODES, arms=("frozen", DEFAULT)),
 )
 """What people say, beside the same ratings without it."""
 QUICK = (

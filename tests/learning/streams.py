@@ -19,6 +19,10 @@ ADVERSARY = "adversary"
 """The rater who says the opposite."""
 RATINGS = 40
 """A round: the daemon's default. Every fifth rating is held out, so 32 of them train."""
+EPISODE = 4
+"""Answers of an agent, of which the last one is rated."""
+DISCOUNT = 0.9
+"""As `goodbot.conversation.judging` has it."""
 POOL = 240
 """Answers to choose from where a stream wants a share of good ones that chance does not give."""
 
@@ -31,6 +35,8 @@ class Rated(NamedTuple):
     rating: int
     rater: str = "owner"
     said: Said = Said()
+    credit: float = 0.0
+    """Of a step that nobody rated: what it has of what its episode came to."""
 
 
 Rate = Callable[[Sequence[FactQuestion], Sequence[Sampled], str, int, int], list[Rated]]
@@ -142,6 +148,51 @@ def _one_of_four_lies(lies: int, of: int) -> Rate:
     return rate
 
 
+def _episodes(by_last: bool, discount: float | None) -> Rate:
+    """Of so many answers in a row the last is rated, for all of them or for itself; 10 % wrong.
+
+    Each step before has `discount` of what the step after it has; none has any where that is None.
+    """
+
+    def rate(
+        questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
+    ) -> list[Rated]:
+        chance = Random(f"{seed}:{round_}:episodes")
+        rated: list[Rated] = []
+        steps: list[Rated] = []
+        pairs = list(zip(questions, answers, strict=True))
+        for first in range(0, len(pairs), EPISODE):
+            episode = pairs[first : first + EPISODE]
+            liked = [style_of(answer.text) == like for _, answer in episode]
+            good = liked[-1] if by_last else 2 * sum(liked) >= len(liked)
+            sign = 1 if good == (chance.random() >= 0.1) else -1
+            *before, (question, answer) = episode
+            rated.append(Rated(question, answer, sign))
+            if discount is not None:
+                steps += [
+                    Rated(q, a, sign, credit=discount**back)
+                    for back, (q, a) in enumerate(reversed(before), start=1)
+                ]
+        return [*rated, *steps]
+
+    return rate
+
+
+def _of_episodes() -> list[Stream]:
+    ways = {"off": None, "constant": 1.0, "discounted": DISCOUNT}
+    told = {"all": "at least half of the answers are liked", "last": "the last answer is liked"}
+    return [
+        Stream(
+            name=f"episodes by {what}, {way}",
+            about=f"40 episodes of {EPISODE} answers, good where {told[what]}; steps before: {way}",
+            rate=_episodes(what == "last", discount),
+            asked=RATINGS * EPISODE,
+        )
+        for what in told
+        for way, discount in ways.items()
+    ]
+
+
 STREAMS = {
     stream.name: stream
     for stream in (
@@ -225,5 +276,6 @@ STREAMS = {
             rounds=2,
             flips=True,
         ),
+        *_of_episodes(),
     )
 }
