@@ -322,6 +322,7 @@ def job_of(
     held_out = {i.id for i in items if i.held_out and i.rated.rater not in unheard}
     weights |= {item.id: 0.0 for item in items if item.rated.rater in unheard}
     weights |= _credited(trained, weights)
+    items = [item for item in items if weights.get(item.id, 1.0) or not item.rated.credit]
     rows = [
         {
             "id": item.id,
