@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from goodbot_training.objectives.base import Objective
 from goodbot_training.tiny.corpus import split
 from goodbot_training.tiny.judge import style_of
 
-from tests.learning import goals, worded, words
-from tests.learning.arms import DEFAULT
-from tests.learning.course import Course
+from tests.learning import goals, streams, worded, words
+from tests.learning.arms import ARMS, DEFAULT
+from tests.learning.course import Course, fresh, job_of
 from tests.learning.exam import Judged
 from tests.learning.rival import openclaw
 from tests.learning.streams import ADVERSARY, STREAMS, Rated
@@ -36,6 +37,26 @@ def test_words_stand_beside_bad_ratings_only_and_ratings_are_those_without_words
     assert [bool(one.said.to_train()) for one in rated(stream)] == [one.rating < 0 for one in rated(stream)]
     if STREAMS[stream].ratings == STREAMS["natural"].ratings:
         assert [one.rating for one in rated(stream)] == [one.rating for one in rated("natural")]
+
+
+@pytest.mark.parametrize(("way", "steps"), [("off", 0), ("constant", 22), ("discounted", 27)])
+def test_steps_of_episodes_weigh_as_judged_answers_do_and_are_never_held_out(
+    way: str, steps: int, tmp_path: Path
+) -> None:
+    rated_ = rated(f"episodes by last, {way}")
+    asked = job_of(fresh(rated_, 0), tmp_path, 0, None, {"mean": 0, "weight": 0}, tmp_path, ARMS[DEFAULT])
+    ends, before = asked.items[: streams.RATINGS], asked.items[streams.RATINGS :]
+    assert [item.split for item in ends].count("held_out") == streams.RATINGS // 5
+    assert len(before) == steps
+    assert {item.split for item in before} <= {"train"}
+    assert sum(item.weight for item in before) == pytest.approx(32 / 3 if steps else 0)
+
+
+def test_an_episode_is_judged_by_all_of_it_or_by_its_end() -> None:
+    """Every second answer here is liked: half of each episode, and never the last one."""
+    for what, share in (("all", 0.9), ("last", 0.1)):
+        good = [one.rating > 0 for seed in range(20) for one in rated(f"episodes by {what}, off", seed=seed)]
+        assert share - 0.05 < sum(good) / len(good) < share + 0.05
 
 
 def test_four_of_five_chips_say_what_was_wrong() -> None:
@@ -150,6 +171,17 @@ def test_a_must_that_held_where_no_words_misled_says_that_these_were_not_measure
 def test_words_about_something_else_that_teach_break_a_must(stream: str) -> None:
     assert not goals.musts_hold(added("hybrid", stream, 0.7))
     assert goals.musts_hold(added("hybrid", "chips", 0.7))
+
+
+def test_what_steps_of_episodes_do_is_told_beside_none() -> None:
+    found = [
+        course(DEFAULT, f"episodes by all, {way}", liked, seed=seed)
+        for seed in range(3)
+        for way, liked in (("off", 0.6), ("constant", 0.5))
+    ]
+    assert "| all | constant | -0.10 [-0.10, -0.10] |" in worded.text(
+        [*found, *added("hybrid", "chips", 0.7)]
+    )
 
 
 def test_a_note_of_words_about_something_else_changes_nothing() -> None:

@@ -12,7 +12,7 @@ two that are as good (within .01) the simpler, which stands first. Where none is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from tests.learning.arms import DEFAULT, NOTED, WORDS
@@ -22,6 +22,7 @@ from tests.learning.figures import Estimate, estimate, of, paired
 HELPFUL = ("chips", "12 chips", "80 chips", "reasons", "better", "flip with reasons")
 HARMLESS = ("irrelevant", "injected")
 EQUAL = 0.01
+_CREDITED = "| good by | steps before | liked | facts |\n|---|---|---|---|"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,22 @@ def text(courses: Sequence[Course]) -> str:
     best, worst = chosen(courses)
     fit = ", ".join(f"{arm} ({gain:+.3f})" for arm, gain in worst.items()) or "none"
     by_rule = f"Fit, with the worst helpful gain: {fit}. By the rule: **{best}**.\n"
-    return "\n".join(["## Words beside ratings\n", by_rule, *parts, *_notes(courses)])
+    return "\n".join(["## Words beside ratings\n", by_rule, *parts, *_notes(courses), *_credit(courses)])
+
+
+def _credit(courses: Sequence[Course]) -> list[str]:
+    """What it does to let an episode's steps share what it came to."""
+    rows: list[str] = []
+    for what in ("all", "last"):
+        off = of(courses, DEFAULT, f"episodes by {what}, off")
+        for way in ("constant", "discounted"):
+            some = of(courses, DEFAULT, f"episodes by {what}, {way}")
+            alike = [replace(one, stream=other.stream) for one in some for other in off[:1]]
+            liked = paired(alike, off, lambda c: c.live[-1].liked)
+            facts = paired(alike, off, lambda c: c.live[-1].facts)
+            if liked:
+                rows.append(f"| {what} | {way} | {estimate(liked)} | {estimate(facts):.3f} |")
+    return ["\n### Steps of episodes, less none\n", _CREDITED, *rows] if rows else []
 
 
 def _notes(courses: Sequence[Course]) -> list[str]:
