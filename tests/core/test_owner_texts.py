@@ -99,7 +99,7 @@ def test_a_code_within_a_reason_is_told_like_one_alone() -> None:
         )
 
 
-@pytest.mark.parametrize("said", ["CUDA is out of memory", "it is pinned", "Kept_pinned", "", "kept"])
+@pytest.mark.parametrize("said", ["CUDA is out of memory", "it is pinned", "Kept_pinned", "", "kept of"])
 def test_what_is_no_code_stays_as_it_is(said: str) -> None:
     assert retold(said, "de") == clause_of(said, "de") == said
 
