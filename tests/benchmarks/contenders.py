@@ -40,10 +40,10 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no result
     allow_compiling(task)
-    every = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl, "exact": exact.reference}
+    every: dict[str, Any] = {"torch": _goodbot, "mlx": _goodbot, "trl": _trl, "exact": exact.reference}
     runner = every[task["contender"]]
     with nullcontext() if task["written"] else random_weights():
-        found = runner(task)
+        found: dict[str, Any] = runner(task)
     if task.get("exact") and task["contender"] == "torch":
         _give_back()
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
@@ -26,10 +27,10 @@ def tuned(backend: Any, task: Mapping[str, Any]) -> None:
     if not task.get("compiled"):
         return
     import torch
-    import torch._dynamo
     from transformers.modeling_layers import GradientCheckpointingLayer
 
-    torch._dynamo.config.disable = False
+    compiler: Any = import_module("torch._dynamo.config")
+    compiler.disable = False
     # Without a GPU nobody writes kernels here: then it is only traced.
     by = "inductor" if torch.cuda.is_available() else "eager"
     for layer in backend._model._causal.modules():
@@ -40,14 +41,14 @@ def tuned(backend: Any, task: Mapping[str, Any]) -> None:
 @contextmanager
 def kernels() -> Iterator[set[str]]:
     """The kernels that torch's attention takes within this, by its own choice for what it is given."""
-    import torch
     from torch.nn import functional
-    from torch.nn.attention import SDPBackend
 
+    torch, attention = (import_module(name) for name in ("torch", "torch.nn.attention"))
     found: set[str] = set()
     real = functional.scaled_dot_product_attention
     names = {
-        int(one): name.removesuffix("_ATTENTION").lower() for name, one in SDPBackend.__members__.items()
+        int(one): name.removesuffix("_ATTENTION").lower()
+        for name, one in attention.SDPBackend.__members__.items()
     }
 
     def attend(

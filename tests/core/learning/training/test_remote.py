@@ -130,7 +130,8 @@ async def test_what_the_server_has_done_is_told_by_status_and_the_doctor(
 ) -> None:
     """From its answer by way of the child's own client to what people read; no rating is lost by it."""
     monkeypatch.setenv(KEY, key)
-    async with FakeTinker(Uneven(), key="right") as server:
+    engine: Any = Uneven()
+    async with FakeTinker(engine, key="right") as server:
         for name, value in faults.items():
             setattr(server.faults, name, value)
         remote = RemoteConfig(url=server.url, model=server.base)
@@ -149,7 +150,8 @@ async def test_what_the_server_has_done_is_told_by_status_and_the_doctor(
 
 
 async def test_what_was_sent_and_received_is_counted_in_the_version(tmp_path: Path) -> None:
-    async with FakeTinker(Uneven()) as server:
+    engine: Any = Uneven()
+    async with FakeTinker(engine) as server:
         remote = RemoteConfig(url=server.url, model=server.base)
         async with open_bot(tmp_path, **elsewhere(remote)) as bot:
             bot.fake.set(train="asks")
