@@ -128,7 +128,7 @@ async def test_one_that_is_full_keeps_what_it_has_and_names_the_option(two: tupl
         for told in (server.trouble(), caught.value):
             said = {language: reworded(told, language) for language in LANGUAGES}
             assert len(set(said.values())) == len(LANGUAGES)
-            assert all(f"SGLang at {sglang.url}" in one for one in said.values())
+            assert all(sglang.url in one for one in said.values())
             assert all("--max-loaded-loras 3" in one for one in said.values())
         assert (await answered(server, version=1)).version == 1
 
