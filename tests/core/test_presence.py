@@ -156,7 +156,7 @@ async def test_b7_a_model_that_is_gone_at_the_swap_costs_no_training(tmp_path: P
         assert (run.state, run.reason) == ("activated", "better")
         await bot.settle()
         [version] = await bot.app.registry.rows()
-        assert (version.tainted, version.waits) == ("", "the model is not running")
+        assert (version.tainted, version.waits) == ("", "kept_away")
         bot.fake.set(train="ok", **{"no start": ""})
         await bot.app.maintenance.look_after_server()
         assert await bot.app.registry.active() == 1

@@ -126,7 +126,9 @@ def test_every_code_that_is_used_has_words() -> None:
     for code, names in used.items():
         if None in names:  # which facts it has is not written there
             continue
-        facts: dict[str, Any] = {name: "auto" if name == "schedule" else 7 for name in names if name}
+        facts: dict[str, Any] = {
+            name: {"schedule": "auto", "why": "so"}.get(name, 7) for name in names if name
+        }
         if "what" in facts:  # a reason within one
             facts["what"] = Reason("plan_unknown", {})
         for language in LANGUAGES:

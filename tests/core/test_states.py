@@ -14,7 +14,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.api.adapters.manifest import AdapterManifest, publish
-from goodbot.api.sentences import Condition, because, counted, in_words, waits, words
+from goodbot.api.sentences import Condition, because, clause_of, counted, in_words, waits, words
 from goodbot.api.texts import LANGUAGES, reworded
 from goodbot.base.errors import AdapterError
 from goodbot.base.suggest import version_name
@@ -427,7 +427,9 @@ async def test_the_log_says_why_a_version_answers_no_more(
         [row, _] = await bot.app.registry.rows()
         assert row.tainted
         told = [line for line in caplog.messages if "withdrawn" in line]
-        assert told == [f"v1 was withdrawn, {version_name(0)} answers: {row.tainted}"], "v2 never did"
+        assert told == [f"v1 was withdrawn, {version_name(0)} answers: {clause_of(row.tainted)}"], (
+            "v2 never did"
+        )
 
 
 @pytest.mark.parametrize("stopped", ["pause", "off"])

@@ -51,6 +51,8 @@ NO_ADDRESS = {
     # name: why no setting of ours says where it goes
     "HF_TOKEN": "the environment says which hub",
     "LLAMA_API_KEY": "made anew for each server of ours, and not kept",
+    "RAY_AUTH_TOKEN": "the key of [training.remote], as Ray calls it",
+    "RAY_TLS_SERVER_KEY": "the environment says where that file lies",
     "SECRET_ACCESS_KEY": "a pattern of what is not stored",
 }
 PLUGINS = open_plugins(Config(home=Path()))
