@@ -135,7 +135,8 @@ def in_words(text: str) -> tuple[Reason, ...]:
 
 def kept(code: str) -> tuple[Reason, ...]:
     """What a column holds of one code, or of words that are none of ours; nothing of an empty one."""
-    return (Reason(code),) if code.startswith(_KEPT) else in_words(code)
+    text = catalogue(ENGLISH).get(code) if code.startswith(_KEPT) else None
+    return (Reason(code),) if isinstance(text, str) and "{" not in text else in_words(code)
 
 
 def clause_of(code: str, language: str = "") -> str:

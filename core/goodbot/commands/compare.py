@@ -13,7 +13,7 @@ from goodbot.access.authorization import person
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind, OrderKey, RatingEvent, RatingKind
 from goodbot.api.sentences import version
-from goodbot.api.texts import joined, say
+from goodbot.api.texts import joined, reworded, say
 from goodbot.api.turns import CHOICE
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.learning.evaluation import blind, side_by_side
@@ -113,7 +113,7 @@ async def later(s: Services, found: Comparison | None, language: str = "") -> st
     if pressure := await s.scheduler.pressure():
         return pressure.for_owners(language)
     number, why = s.ab_test.unasked or (0, "")
-    return why if number == found.id else ""
+    return reworded(why, language) if number == found.id else ""
 
 
 def _why_not(found: Comparison | None, pairs: list[Pair], later: str, language: str) -> str:

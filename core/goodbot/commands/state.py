@@ -88,6 +88,8 @@ class Status(Public):
     backend: str
     paused: bool
     server_trouble: str
+    server_told: str
+    """The same in the reader's language."""
     proof: VersionHealth
     put_right: str
     canary: str
@@ -134,7 +136,10 @@ class Status(Public):
     def for_programs(self) -> dict[str, Any]:
         """What `--json` prints: why something is so in English, as the sentences beside it are."""
         proof = {**asdict(self.proof), "cause": clause_of(self.proof.cause)}
-        return {**asdict(self), "tainted_by": clause_of(self.tainted_by), "proof": proof}
+        made, condition = asdict(self), asdict(self.condition)
+        if "said" in condition["facts"]:
+            condition["facts"]["said"] = clause_of(condition["facts"]["said"])
+        return {**made, "tainted_by": clause_of(self.tainted_by), "proof": proof, "condition": condition}
 
     def for_owners(self, language: str = "", *, details: bool = False) -> list[str]:
         """All of it; with `details` also the figures of the training."""

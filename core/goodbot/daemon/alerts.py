@@ -93,11 +93,19 @@ class Alerts:
             return [Fault(_STORE, partial(_because, "fault_store", why=s.store.trouble)), *found]
         for name in await s.store.read(lambda db: pairing.locked(db, s.clock.now())):
             found.append(Fault(f"pairing:{name}", partial(say, "fault_pairing", name=name)))
-        if lost := await s.store.read(lambda db: settings.switch(db, adapters.lost_switch(s.registry.model))):
+        if lost := await self._lost_version():
             found.append(Fault(f"adapter:{lost}", partial(_lost, lost, await s.registry.active())))
         if said := await self._liked_less():
             found.append(Fault(f"liked:{await s.registry.active()}", said))
         return found
+
+    async def _lost_version(self) -> str:
+        """The version that answered until it could not be used, while somebody may still try it again."""
+        registry = self._s.registry
+        name = adapters.lost_switch(registry.scope, registry.model)
+        lost = await self._s.store.read(lambda db: settings.switch(db, name))
+        usable = {str(row.version) for row in await registry.rows() if not (row.tainted or row.erased_at)}
+        return lost if lost in usable else ""
 
     def _parts(self) -> Iterator[Fault]:
         s = self._s

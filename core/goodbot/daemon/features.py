@@ -137,7 +137,7 @@ class Features:
             except Exception as error:
                 logger.exception("the feature %s", name)
                 why = said_by(error) if isinstance(error, GoodbotError) else unexpected(error)
-                self._trouble(name, f"it has failed and is started again: {why}")
+                self._trouble(name, Worded("it has failed and is started again: {why}", why=why))
             finally:
                 tries = 0 if well.done() else tries
                 well.cancel()

@@ -116,7 +116,7 @@ async def move_pointer(
         (version, now, scope, model, expected),
     )
     if rows.rowcount == 1:
-        await settings.set_switch(db, lost_switch(model), "")
+        await settings.set_switch(db, lost_switch(scope, model), "")
     return rows.rowcount == 1
 
 
@@ -146,7 +146,7 @@ async def fall_back(
     if unserved:
         await hold(db, active, UNSERVED)
     elif moved:
-        await settings.set_switch(db, lost_switch(model), str(active))
+        await settings.set_switch(db, lost_switch(scope, model), str(active))
 
 
 async def hold(db: aiosqlite.Connection, version: int, why: str) -> None:
@@ -250,15 +250,19 @@ async def mark(
 
 def retrain_switch(scope: str, model: str) -> str:
     """The switch that asks for a replacement of this base model's active adapter."""
-    return f"retrain {model}" if scope == SHARED else f"retrain {model} {scope}"
+    return _switch("retrain", scope, model)
 
 
-def lost_switch(model: str) -> str:
+def lost_switch(scope: str, model: str) -> str:
     """The switch that names the version of this base model that answered until it could not be used any more.
 
     It is off once the pointer has moved again: by a training, or by a person.
     """
-    return f"lost {model}"
+    return _switch("lost", scope, model)
+
+
+def _switch(what: str, scope: str, model: str) -> str:
+    return f"{what} {model}" if scope == SHARED else f"{what} {model} {scope}"
 
 
 async def to_erase(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
@@ -285,3 +289,4 @@ async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) 
             await db.execute(
                 "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, scope, other)
             )
+            await settings.set_switch(db, lost_switch(scope, other), "")

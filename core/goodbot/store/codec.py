@@ -66,6 +66,8 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
 def _apart(value: Any) -> Any:
     """What is worded as its text and its values, so that it can be said in any language later."""
     match value:
+        case Worded() if not value.values:
+            return str(value)
         case Worded():
             return {_WORDED: [value.text, {name: _apart(one) for name, one in value.values.items()}]}
         case BaseException():
@@ -114,7 +116,7 @@ def dump_receipt(receipt: Receipt, digest: str = "") -> str:
             "o": receipt.outcome,
             "x": "" if receipt.reasons else receipt.text,
             "t": receipt.turn,
-            **({"r": receipt.reasons} if receipt.reasons else {}),
+            **({"r": _apart(receipt.reasons)} if receipt.reasons else {}),
             **({"f": offer} if offer else {}),
             **({"d": digest} if digest else {}),
         }
@@ -125,13 +127,17 @@ def worded_receipt(text: str) -> str:
     """A stored receipt as a goodbot before reasons has it: their words in place of them."""
     raw = json.loads(text)
     reasons = raw.pop("r", ())
-    return dump_json({**raw, "x": raw["x"] or words(*(Reason(*one) for one in reasons))})
+    return dump_json({**raw, "x": raw["x"] or words(*_received(reasons))})
+
+
+def _received(reasons: Sequence[tuple[str, Any]]) -> tuple[Reason, ...]:
+    return tuple(Reason(code, _together(facts)) for code, facts in reasons)
 
 
 def load_receipt(text: str) -> Receipt:
     """A stored receipt; whoever gets it back is a replay, so it is marked `duplicate`."""
     raw = json.loads(text)
-    reasons = tuple(Reason(*one) for one in raw.get("r", ()))
+    reasons = _received(raw.get("r", ()))
     return Receipt(
         event_id=raw["e"],
         outcome=Outcome(raw["o"]),

@@ -65,7 +65,8 @@ async def server(examined: Examined) -> Sequence[Check]:
     if status.get("server") != "up":
         return [fail("server", phrase("doc_server"), phrase("doc_server_fix"))]
     home = examined.config.home
-    trouble = str(status.get("server_trouble") or "") if takes_adapters(examined) else ""
+    told = status.get("server_told") or status.get("server_trouble") or ""  # an older one tells the second
+    trouble = str(told) if takes_adapters(examined) else ""
     checks = [warn("server", trouble)] if trouble else []
     try:
         answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)

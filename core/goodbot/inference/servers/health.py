@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.fingerprint import Fingerprint, ServedAs
 from goodbot.api.sentences import clause_of
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
-from goodbot.api.texts import say
+from goodbot.api.texts import ENGLISH, catalogue, retold
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.worded import Worded, said_by
 
@@ -30,7 +30,7 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VersionHealth:
-    """What was found of one version. `why` is a sentence, empty where there is nothing to say."""
+    """What was found of one version. `why` is a worded clause, empty where there is nothing to say."""
 
     version: int
     verdict: ServedAs
@@ -40,10 +40,7 @@ class VersionHealth:
 
     def told(self, language: str = "") -> str:
         """`why`, in the reader's language; a server's own words in it stay as they are."""
-        if not self.cause:
-            return self.why
-        key = "proof_lost" if self.verdict is ServedAs.BASE else "proof_untold"
-        return say(key, language, version=self.version, why=clause_of(self.cause, language))
+        return retold(self.why, language)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,5 +136,8 @@ _CAUSES = {
 
 
 def _proof(version: int, verdict: ServedAs, cause: str = "") -> VersionHealth:
-    found = VersionHealth(version=version, verdict=verdict, why="", cause=cause or _CAUSES[verdict])
-    return replace(found, why=found.told())
+    cause = cause or _CAUSES[verdict]
+    key = "proof_lost" if verdict is ServedAs.BASE else "proof_untold"
+    inner = cause if isinstance(cause, Worded) else Worded(clause_of(cause))
+    why = Worded(str(catalogue(ENGLISH)[key]), version=version, why=inner) if cause else ""
+    return VersionHealth(version=version, verdict=verdict, why=why, cause=cause)

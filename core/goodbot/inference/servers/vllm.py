@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from goodbot.api.server import GenerateRequest, ServerParts
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.inference.servers.lora_endpoints import NOT_NOW, LoraServer
 from goodbot.inference.servers.plugin import VllmSettings
 
@@ -90,10 +91,11 @@ class VllmServer(LoraServer):
             raise
         if reply.ok:
             return True
-        self.complaint = (
-            f"{self.upstream.place} cannot sleep: start it with VLLM_SERVER_DEV_MODE=1 and "
-            "--enable-sleep-mode, or take sleep out of [serving.settings]"
+        how = (
+            "{place} cannot sleep: start it with VLLM_SERVER_DEV_MODE=1 and --enable-sleep-mode, "
+            "or take sleep out of [serving.settings]"
         )
+        self.complaint = Worded(how, place=self.upstream.place)
         await super().come_back()
         return False
 

@@ -21,6 +21,7 @@ from goodbot.api.notice import Notice
 from goodbot.api.sentences import because, clause_of
 from goodbot.base.clock import Clock, Reached, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
+from goodbot.base.worded import said_by
 from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.evaluation import blind
@@ -34,8 +35,7 @@ from goodbot.store.training_pool import Pool
 
 logger = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 60.0
-_OPEN_SECONDS = 86400.0
+_LOOK_SECONDS, _OPEN_SECONDS = 60.0, 86400.0
 """Who has not chosen in a day leaves it to the gate."""
 LOST = because("kept_found_worse")
 
@@ -113,9 +113,9 @@ class AbTest:
             if not await self._preparing.prepare(found, await self._owners()):
                 return False
         except ServerError as error:
-            if self.unasked != (found.id, str(error)):  # it is looked at every minute
+            if self.unasked != (found.id, said_by(error)):  # it is looked at every minute
                 logger.info("v%d is compared later: %s", found.new, error)
-            self.unasked = (found.id, str(error))
+            self.unasked = (found.id, said_by(error))
             return False
         except AdapterError as error:  # without an answer of both there is nothing to ask
             logger.error("v%d cannot be compared with v%d: %s", found.new, found.old, error)

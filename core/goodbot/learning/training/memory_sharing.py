@@ -20,6 +20,7 @@ from typing import Any
 from goodbot.api.sentences import Reason, because, in_words, words
 from goodbot.api.server import Server
 from goodbot.base.errors import GoodbotError, boundary, message_of
+from goodbot.base.worded import said_by
 from goodbot.learning.core import Core
 from goodbot.learning.training import memory_estimate, unavailability
 from goodbot.learning.training.memory_estimate import Peaks
@@ -155,7 +156,7 @@ class MemorySharing:
                 return
             why = because("plan_not_now")
         except (GoodbotError, OSError) as error:
-            why = because("plan_failed", why=message_of(error))
+            why = because("plan_failed", why=said_by(error) or message_of(error))
         logger.warning("memory: %s", words(why))
         await self._end()
         if self.plan is not None:

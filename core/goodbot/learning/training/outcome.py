@@ -51,9 +51,11 @@ class RunOutcome:
 def verdict_of(gate: Mapping[str, Any], left: int) -> tuple[Reason, ...]:
     """What the gate has said, as codes where its trainer gives them; and that answers were `left`."""
     said = tuple(Reason(*one) for one in gate.get("said", ()))
-    if not said:
-        said = in_words(str(gate["reason"])) if "reason" in gate else (NO_VERDICT,)
-        said = in_words(ended(words(*said))) if left > 0 else said
+    if not said and "reason" in gate:
+        text = str(gate["reason"])
+        said = in_words(ended(text) if text and left > 0 else text)
+    elif not said:
+        said = (because("check_no_verdict") if left > 0 else NO_VERDICT,)
     return (*said, because("answers_wait", answers=left)) if left > 0 else said
 
 

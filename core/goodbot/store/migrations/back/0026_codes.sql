@@ -13,4 +13,5 @@ UPDATE adapters SET tainted = (SELECT b.said FROM said_before b WHERE b.code = a
   WHERE tainted IN (SELECT code FROM said_before);
 UPDATE switches SET value = (SELECT b.said FROM said_before b WHERE b.code = switches.value)
   WHERE name LIKE 'retrain %' AND value IN (SELECT code FROM said_before);
+DELETE FROM switches WHERE name LIKE 'lost %';
 DROP TABLE said_before;
