@@ -13,6 +13,7 @@ from goodbot import hookimpl
 from goodbot.api.feature import Feature, FeatureHost, FeatureSpec
 from goodbot.api.plugins import PluginHost
 from goodbot.api.setup import CheckState
+from goodbot.api.texts import reworded
 from goodbot.base.errors import ConfigError, MissingExtraError, unexpected
 from goodbot.cli.backup.authority import tokens
 from goodbot.cli.doctor import daemon
@@ -119,6 +120,7 @@ async def test_26_11_one_that_fails_is_told_and_started_again_ever_more_slowly(
         assert (await one.say("Hello?")).text
         told = "lamp: it has failed and is started again: ValueError: planted"
         assert told in await one.command("status")
+        assert reworded(one.app.connectors.troubles["lamp"], "de").startswith("es ist gescheitert und")
         [lamp], looks = LAMPS, (await one.status())["connectors"]
         checked = await daemon.daemon(examined(tmp_path, "[features.lamp]\n", daemon={"connectors": looks}))
         assert [check.state for check in checked if check.part == "lamp"] == [CheckState.FAIL]

@@ -13,6 +13,7 @@ from goodbot.api import sentences
 from goodbot.api.events import OrderKey, Outcome, RatingEvent, RatingKind
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import LANGUAGES
+from goodbot.base.worded import Worded
 from goodbot.store import codec
 
 from tests.architecture.source import modules
@@ -92,6 +93,15 @@ def test_a_receipt_goes_through_the_store() -> None:
     receipt = event.receipt(Outcome.DENIED, None, because("no_owner", command="train"))
     assert receipt.text == "`train` is for the owners of this bot."
     assert codec.load_receipt(codec.dump_receipt(receipt)) == receipt
+
+
+def test_what_is_worded_in_a_receipt_is_told_in_the_readers_language_too() -> None:
+    event = RatingEvent(event_id="e", order=OrderKey(5), user=OWNER, channel=CHANNEL, kind=RatingKind.RATE)
+    why = Worded("v{version} is not loaded", version=3)
+    receipt = event.receipt(Outcome.FAILED, None, because("ended_not_live", why=why))
+    kept = codec.dump_receipt(receipt)
+    assert "v3 ist nicht geladen" in words(*codec.load_receipt(kept).reasons, language="de")
+    assert json.loads(codec.worded_receipt(kept))["x"] == receipt.text
 
 
 def test_of_a_code_that_is_not_known_nothing_is_said() -> None:

@@ -163,6 +163,10 @@ async def test_a_server_without_room_is_told_in_the_reader_s_language(
             assert reworded(full, language) in words(*ending, language=language)
         [told] = [one for one in (await bot.command("status")).splitlines() if one.startswith("SGLang")]
         assert told == full
+        typed = bot.chat.typed("status")
+        typed = replace(typed, user=replace(typed.user, language="de"))
+        data = (await bot.app.commands.execute(typed)).data
+        assert (data["server_trouble"], data["server_told"]) == (full, reworded(full, "de"))
         line = _last_run({"state": "failed", "reason": (await bot.last_run()).reason})
         assert full in line.text
     assert len({reworded(full, language) for language in LANGUAGES}) == len(LANGUAGES)

@@ -211,6 +211,18 @@ def test_why_a_version_did_not_go_live_is_kept_likewise() -> None:
     assert "v3 ist nicht geladen" in words(kept, language="de")
 
 
+def test_a_text_without_values_may_hold_braces() -> None:
+    found = (because("check_few", count=8), because("ended_not_live", why=Worded("no {braces} here")))
+    assert codec.load_reasons(codec.dump_reasons(found)) == found
+
+
+def test_that_a_trainer_reported_no_verdict_is_told_in_the_readers_language() -> None:
+    assert outcome.verdict_of({}, 0) == (outcome.NO_VERDICT,)
+    told = words(*outcome.verdict_of({}, 2), language="de")
+    assert told.startswith("Das Trainingsprogramm hat kein Ergebnis gemeldet. 2 Antworten warten")
+    assert words(*outcome.verdict_of({"reason": "no better"}, 2)).startswith("no better. 2 answers wait")
+
+
 @pytest.mark.parametrize("text", ["{a.__class__.x}", "{a} {b}", "{a:>9}", "{a!r}", "{"])
 def test_what_is_kept_and_fits_no_text_is_shown_as_it_lies_there(text: str) -> None:
     odd = json.dumps([["text", {"text": {"worded": [text, {"a": 1}]}}]], separators=(",", ":"))

@@ -15,6 +15,7 @@ from goodbot.api.sentences import Condition
 from goodbot.api.texts import catalogue
 from goodbot.commands.state import Public, Status
 from goodbot.inference.servers.health import VersionHealth
+from goodbot.store import runs
 
 from tests.core.builders import Bot, open_bot
 from tests.core.learning.training.test_scheduler import Veto, rest
@@ -67,6 +68,18 @@ def test_the_public_half_of_a_status_is_made_of_public_fields_alone(
     )
     assert PRIVATE not in "\n".join(found.for_everybody())
     assert PRIVATE in "\n".join(found.for_owners())
+
+
+def test_programs_read_in_english_why_and_no_code() -> None:
+    found = status(
+        **dict.fromkeys(("off", "tainted"), False),
+        **dict.fromkeys(("model", "server", "starting", "store", "waits"), ""),
+        **dict.fromkeys(("version", "ratings", "needed"), 1),
+        training=None,
+        tainted_by=runs.CHANGED,
+        condition=sentences.met("replaces", said=runs.CHANGED),
+    ).for_programs()
+    assert found["tainted_by"] == found["condition"]["facts"]["said"] == sentences.clause_of(runs.CHANGED)
 
 
 def test_no_condition_tells_everybody_what_is_private() -> None:

@@ -200,7 +200,7 @@ def _figure(name: str, value: Any, language: str) -> Any:
         return figure(value, language, digits=digits)
     if name == "room":
         return size(value, language)
-    return clause_of(value, language) if name == "why" else value
+    return clause_of(value, language) if name == "why" and isinstance(value, str) else value
 
 
 def counted(reasons: Sequence[Reason], language: str) -> dict[str, Any] | None:

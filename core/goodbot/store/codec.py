@@ -66,8 +66,6 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
 def _apart(value: Any) -> Any:
     """What is worded as its text and its values, so that it can be said in any language later."""
     match value:
-        case Worded() if not value.values:
-            return str(value)
         case Worded():
             return {_WORDED: [value.text, {name: _apart(one) for name, one in value.values.items()}]}
         case BaseException():
@@ -87,7 +85,7 @@ def _together(value: Any) -> Any:
     match value:
         case {"worded": [str(), dict()]}:
             text, values = cast("tuple[str, dict[str, Any]]", value[_WORDED])
-            for _, name, form, conversion in Formatter().parse(text):
+            for _, name, form, conversion in Formatter().parse(text) if values else ():
                 if name is not None and (form or conversion or name not in values):
                     raise ValueError(text)
             return Worded(text, **{name: _together(one) for name, one in values.items()})

@@ -154,6 +154,8 @@ async def test_who_goes_another_way_hears_no_more_of_a_version_that_was_lost(
         assert "v1 cannot be used any more" in told
         assert "The base model is in its place. `/rl rollback 1` tries it again." in told
         assert await _lost(bot) == "1"
+        assert told.endswith("`/rl status` says why.")
+        assert "put right" in await bot.command("status")
         if then == "base":
             await bot.rollback("base")
         else:
@@ -163,8 +165,22 @@ async def test_who_goes_another_way_hears_no_more_of_a_version_that_was_lost(
         assert [text for text in await on.after(OVER) if "v1" in text] == []
 
 
+async def test_of_a_lost_version_that_nobody_may_try_again_it_is_not_told(tmp_path: Path) -> None:
+    async with watched(tmp_path) as on:
+        bot = on.bot
+        bot.fake.set(refused=[1])
+        bot.fake.forget()
+        assert await on.after(1) == []
+        why = adapters.FORGOTTEN
+        scope = bot.app.registry.scope
+        await bot.store.write(lambda db: adapters.mark(db, scope, set(), why, everything=True))
+        assert await _lost(bot) == "1"
+        assert [text for text in await on.after(OVER) if "cannot be used" in text] == []
+
+
 async def _lost(bot: Bot) -> str:
-    return await bot.store.read(lambda db: settings.switch(db, adapters.lost_switch(bot.app.registry.model)))
+    name = adapters.lost_switch(bot.app.registry.scope, bot.app.registry.model)
+    return await bot.store.read(lambda db: settings.switch(db, name))
 
 
 async def _unrated(db: aiosqlite.Connection) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.sentences import because, clause_of, words
 from goodbot.commands.audit import NOT_ALLOWED
-from goodbot.store import Store, adapters, codec, comparisons, runs
+from goodbot.store import Store, adapters, codec, comparisons, runs, settings
 from goodbot.store.downgrade import step_back
 from goodbot.store.migrate import APPLICATION_ID, migrations
 
@@ -147,20 +147,44 @@ async def test_what_asks_for_a_replacement_says_why_by_code_and_back(before: Pat
     put(before, 1, tainted=sentence)
     with sqlite3.connect(before) as db:
         db.executemany("INSERT INTO switches VALUES (?, ?)", [("retrain m", sentence), ("paused", sentence)])
+        db.execute("INSERT INTO pointers (scope, model, version, updated_at) VALUES ('default', 'o', 1, 1.0)")
     db.close()
     await opened(before)
     switches = {row["name"]: row["value"] for row in content(before)["switches"]}
     assert switches == {"retrain m": TAINTED.get(sentence, sentence), "paused": sentence}
+    await _lost(before)
     await step_back(before.parent)
     after = content(before)
-    assert {row["name"]: row["value"] for row in after["switches"]}["retrain"] == sentence
+    names = {row["name"]: row["value"] for row in after["switches"]}
+    assert names["retrain"] == sentence
+    assert [name for name in names if name.startswith("lost")] == []
     assert after["adapters"][0]["tainted"] == sentence
+
+
+async def _lost(path: Path) -> None:
+    """Of two base models a version is lost; that of the other one must not be used besides."""
+    store = await Store.open(path)
+    try:
+        for model in ("m", "o"):
+            name = adapters.lost_switch("default", model)
+            await store.write(lambda db, n=name: settings.set_switch(db, n, "1"))
+        await store.write(lambda db: adapters.move_other_pointers(db, "default", "m"))
+        kept = [await store.read(lambda db, n=f"lost {m}": settings.switch(db, n)) for m in ("m", "o")]
+        assert kept == ["1", ""], "its pointer has moved"
+    finally:
+        await store.close()
 
 
 def test_an_entry_of_the_trail_from_before_says_what_it_said() -> None:
     """Its hash holds it as it is."""
     assert clause_of("not on the allowlist") == clause_of(NOT_ALLOWED)
     assert clause_of("not on the allowlist", "de") == clause_of(NOT_ALLOWED, "de") != clause_of(NOT_ALLOWED)
+
+
+def test_the_switches_of_each_scope_are_its_own() -> None:
+    for named in (adapters.retrain_switch, adapters.lost_switch):
+        assert named("default", "m").endswith(" m")
+        assert named("two", "m") == f"{named('default', 'm')} two"
 
 
 def test_the_two_ways_know_the_same_codes() -> None:

@@ -73,7 +73,10 @@ async def test_what_the_daemon_says_of_its_server(
     status = {"server": "up", "server_trouble": "it holds too few adapters"}
     async with FakeSglang() as server:
         checks = await daemon.server(configured(tmp_path, server, name, status))
-    assert [check.text for check in checks] == ["it holds too few adapters"] * told
+        assert [check.text for check in checks] == ["it holds too few adapters"] * told
+        status["server_told"] = "er hält zu wenige"
+        checks = await daemon.server(configured(tmp_path, server, name, status))
+    assert [check.text for check in checks] == ["er hält zu wenige"] * told, "as the terminal reads it"
 
 
 async def test_one_that_refuses_what_chats_send(tmp_path: Path) -> None:

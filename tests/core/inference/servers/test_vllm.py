@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from goodbot.api.fingerprint import Fingerprint, FingerprintProbe, ServedAs, prove
 from goodbot.api.server import BASE, Generated, Server
+from goodbot.api.texts import reworded
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.sampling import Filters
 from goodbot.inference.servers.plugin import VllmSettings
@@ -483,6 +484,7 @@ async def test_one_that_cannot_sleep_says_how(vllm: FakeVllm) -> None:
     async with started(driver(vllm, sleep=True)) as server:
         assert not await server.make_room()
         assert "--enable-sleep-mode" in server.trouble()
+        assert "kann nicht schlafen: Starte den Server mit" in reworded(server.trouble(), "de")
         assert (await answered(server)).text
 
 

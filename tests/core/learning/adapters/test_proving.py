@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 from goodbot.api.server import Generated, GenerateRequest
+from goodbot.api.texts import reworded, say
 from goodbot.base.errors import ServerError
 from goodbot.daemon.http import readiness
 from goodbot.inference.servers import health
@@ -296,8 +297,10 @@ async def test_the_proof_is_part_of_being_ready(tmp_path: Path) -> None:
         assert (await readiness.parts(bot.app))["model"] == "ok"
         bot.fake.set(first="base")
         registry = bot.app.registry
-        with pytest.raises(NotServedError):
+        with pytest.raises(NotServedError) as error:
             await registry._prove(1, await registry.path(1), thorough=False)
+        like_base = say("proof_lost", "de", version=1, why=say("kept_like_base", "de"))
+        assert reworded(error.value, "de") == registry.health.found.told("de") == like_base
         assert (await readiness.parts(bot.app))["model"] == "down"
         assert "v1 is not really served" in await status(bot)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from goodbot.api.sentences import Condition, Reason, waits
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
+from goodbot.commands.compare import later
 from goodbot.config import Grants, ServingConfig
 from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.learning.evaluation.ab_test import LOST
@@ -677,7 +679,7 @@ async def test_a_server_that_is_away_is_logged_once(tmp_path: Path, caplog: pyte
         ab_test = bot.app.ab_test
 
         async def away(*_: object) -> bool:
-            raise ServerError("a training has the model's memory")
+            raise ServerError(Worded("v{version} is not loaded", version=1))
 
         ab_test._preparing.prepare = away
         with caplog.at_level("INFO", logger="goodbot.learning.evaluation.ab_test"):
@@ -685,9 +687,10 @@ async def test_a_server_that_is_away_is_logged_once(tmp_path: Path, caplog: pyte
             await until(lambda: "is compared later" in caplog.text)
             for _ in range(3):
                 await ab_test.look()
-        said = [record for record in caplog.records if "training has the model" in record.getMessage()]
+        said = [record for record in caplog.records if "v1 is not loaded" in record.getMessage()]
         assert [record.levelname for record in said] == ["INFO"]
         assert await states(bot) == ["preparing"]
+        assert await later(bot.app, await ab_test.current(), "de") == "v1 ist nicht geladen"
 
 
 async def test_files_that_are_gone_are_no_reason_to_ask_for_ever(tmp_path: Path) -> None:

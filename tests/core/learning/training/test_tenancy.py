@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.sentences import words
 from goodbot.base.errors import ServerError
+from goodbot.base.worded import Worded
 from goodbot.config import ServingConfig
 from goodbot.daemon.app import App
 from goodbot.daemon.loopback import Answer
@@ -28,6 +30,7 @@ GB = 10**9
 ROOMY = Peaks(serving=2 * GB, training=3 * GB, room=4 * GB)
 TIGHT = Peaks(serving=2 * GB, training=3 * GB, room=1 * GB)
 UNKNOWN = Peaks(serving=0, training=0, room=4 * GB)
+LATE = Worded("v{version} is not loaded", version=1)
 FAR = "http://gpu.lan:8000 is another machine"
 
 
@@ -191,10 +194,11 @@ async def test_a_rollback_meanwhile_brings_the_model_back_first(tmp_path: Path) 
     [
         (None, "This server cannot give its memory back now, so both stay."),
         (TimeoutError(), "The server could not give its memory back (it took too long), so"),
+        (ServerError(LATE), "The server could not give its memory back (v1 is not loaded), so"),
     ],
 )
 async def test_a_server_that_cannot_give_room_stays(
-    fails: OSError | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fails: Exception | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def no(self: EmbeddedServer) -> bool:
         if fails:
@@ -210,6 +214,8 @@ async def test_a_server_that_cannot_give_room_stays(
         assert plan is not None
         assert plan.sharing is Sharing.TOGETHER
         assert plan.why.startswith(why)
+        told = words(*plan.said, language="de")
+        assert ("v1 ist nicht geladen" in told) == (str(fails) == LATE)
         assert (await bot.finish_training()).state == "activated"
 
 
