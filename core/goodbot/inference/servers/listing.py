@@ -15,7 +15,8 @@ from goodbot.inference.servers.upstream import Upstream
 PREFIX = "goodbot-v"
 """What the names of our adapters begin with."""
 _SECONDS = 30.0
-_MOST = 1000
+_MOST = 10_000
+"""Entries: a thousand goodbots on one server have up to two versions each, beside the base."""
 
 
 async def models(upstream: Upstream) -> list[ListedModel]:

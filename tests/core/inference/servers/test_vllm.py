@@ -115,6 +115,20 @@ async def test_what_an_earlier_run_left_is_cleared_away(
     assert set(vllm.loaded) == {"goodbot-v5", "sql"}, "what we brought goes with us"
 
 
+async def test_on_a_server_that_a_thousand_goodbots_share_what_is_ours_is_found(
+    vllm: FakeVllm, two: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Each has up to two versions there."""
+    policy = vllm.adapted(str(two[0]))
+    for number in range(1, 2000):
+        vllm.loaded[f"goodbot-v{number}"] = str(tmp_path / f"{number}" / "it"), policy
+    vllm.loaded["goodbot-v2000"] = str(two[0]), policy
+    async with started(driver(vllm)) as server:
+        await server.load(6, two[1])
+        assert "goodbot-v2000" not in vllm.loaded
+        assert "goodbot-v1999" in vllm.loaded
+
+
 async def test_another_goodbots_name_is_left_alone(
     vllm: FakeVllm, two: tuple[Path, Path], tmp_path: Path
 ) -> None:
