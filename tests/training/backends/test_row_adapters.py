@@ -140,3 +140,54 @@ def test_what_a_sampler_has_given_up_holds_no_slot(held: RowAdapters) -> None:
     used(held, adapter(2))
     assert list(slots(held).values()) == [2]
     assert len(held._pairs["x"][0]) == 2
+
+
+@pytest.mark.parametrize("fails", range(1, 5))
+def test_without_memory_for_one_nobody_keeps_a_slot_that_is_not_filled(fails: int) -> None:
+    """The first calls fill slots again that are moved, the next ones the new slot; the last one settles."""
+    left = [10**9]
+
+    def counted(value: Any) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            raise MemoryError
+        return np.asarray(value)
+
+    held = RowAdapters(lambda shape: np.zeros(shape, np.float32), counted, lambda _: counted(0))
+    one, other = adapter(1), adapter(2)
+    used(held, one)
+    left[0] = fails
+    with pytest.raises(MemoryError):
+        used(held, one, other)
+    for _ in range(2):
+        used(held, one, other)
+        assert sorted(slots(held).values()) == [1, 2]
+        assert len({slot for _, slot in held._held.values()} | {0}) == 3
+        assert len(held._free) + len(held._held) == held._slots
+
+
+def test_without_memory_for_slots_who_writes_gets_one_again(held: RowAdapters) -> None:
+    one, other = adapter(1), adapter(2)
+    used(held, one)
+    zeros = held._zeros
+
+    def full(_: object) -> Any:
+        raise MemoryError
+
+    held._zeros = full
+    with pytest.raises(MemoryError):
+        used(held, one, other)
+    held._zeros = zeros
+    used(held, one, other)
+    assert sorted(slots(held).values()) == [1, 2]
+
+
+def test_slots_are_as_narrow_as_they_can_be_when_the_widest_is_forgotten(held: RowAdapters) -> None:
+    narrow, wide = adapter(1), adapter(2, 8)
+    used(held, narrow, wide)
+    assert held._pairs["x"][0].shape[1] == 8
+    held.forget(wide)
+    assert not held._pairs
+    used(held, narrow)
+    assert held._pairs["x"][0].shape[1] == 2
+    assert slots(held) == {1: 1}

@@ -15,9 +15,10 @@ from pathlib import Path
 from goodbot_training.backends.adapters import AdapterWeights
 
 BYTES = 2 << 30
-"""Of the weights of adapters, at most, beside those that are active or write: twice what has a slot on the
-device, so that whoever lost its slot is a copy away from it. That is 3,400 of rank 8 for a model of 4 million
-weights, 61 for one of 1.7 billion and 24 for one of 8 billion."""
+"""Of the weights of adapters, at most, beside those that are active, write, or wait to write. Numbers have
+four bytes here, so twice as many fit as into slots of fp32, and as many as into slots of bf16. Who lost its
+slot may so be a copy away from it. That is 3,400 of rank 8 for a model of 4 million weights, 61 for one of
+1.7 billion and 24 for one of 8 billion."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

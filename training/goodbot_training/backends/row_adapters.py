@@ -28,16 +28,18 @@ import numpy as np
 from goodbot_training.backends.adapters import AdapterWeights
 
 FEW = 4
-"""Adapters up to which it costs less to multiply each row with all of them than to give each its own."""
+"""Adapters up to which each row is multiplied with all of them, instead of getting its own. It was chosen to
+cost less, and not measured."""
 BYTES = 1 << 30
-"""Of all slots, at most: 31 of rank 8 for a model of 1.7 billion weights in fp32, 24 for one of 8 billion in
-bf16. That is a quarter of what the caches of their answers may take. It is taken as it is needed."""
+"""Of all slots, about: 31 of rank 8 for a model of 1.7 billion weights in fp32, 24 for one of 8 billion in
+bf16. That is a quarter of what the caches of their answers may take. It is taken as it is needed. `_LEAST`
+slots may take more. The base's comes on top, and so do the stacks."""
 _LEAST, _MOST = 4, 256
 """Slots. In any case: the old version, the new one, one on trial and one that is only asked. At most: twice
 as many as answers are written at the same time; the others' weights are in memory."""
 _KEPT = 3
 """Stacks: that of the versions that write, of those whose prompts are read, and of one that is only asked how
-it would begin."""
+it would begin. Each is a copy of up to `FEW` adapters; that of a single one need not be."""
 Pairs = Mapping[str, tuple[Any, Any]]
 
 
@@ -63,8 +65,8 @@ class RowAdapters:
         array: Callable[[Any], Any],
         settle: Callable[[Pairs], object] = lambda _: None,
     ) -> None:
-        """`zeros`: a shape → the framework's array, in the model's number type; `array`: NumPy → the
-        framework's, on its device; `settle`: computes what it has only noted."""
+        """`zeros`: a shape → the framework's array, of the type that the numbers of slots have;
+        `array`: NumPy → the framework's, on its device; `settle`: computes what it has only noted."""
         self.now: Pass | None = None
         """None: outside of `rows` the adapter that is in place has its effect, or the base."""
         self._zeros, self._array, self._settle = zeros, array, settle
@@ -93,15 +95,15 @@ class RowAdapters:
         return len(adapters) < _LEAST or len(adapters) < self._room(_widest(adapters), adapters)
 
     def forget(self, adapter: AdapterWeights) -> None:
-        """Its slot is free; without any the memory is, too."""
+        """Its slot is free. If all the others are narrower, theirs are, too: who writes gets a narrow one."""
         found = self._held.pop(id(adapter), None)
         if found is None:
             return
         self._stacks, self._last = [], None
         self._free.append(found[1])
-        if not self._held:
-            self._pairs, self._free = {}, []
-            self._rank = self._slots = 0
+        left = [one for known, _ in self._held.values() if (one := known())]
+        if not left or _widest(left) < self._rank:
+            self._clear()
 
     def _pass(self, adapters: Sequence[AdapterWeights | None]) -> Pass:
         distinct = {id(one): one for one in adapters if one is not None}
@@ -157,10 +159,14 @@ class RowAdapters:
         self._stacks, self._last = [], None
         for key in [key for key, (known, _) in self._held.items() if known() is None]:
             self._free.append(self._held.pop(key)[1])
-        self._fit(adapters)
-        for one in new:
-            self._put(one)
-        self._settle(self._pairs)
+        try:
+            self._fit(adapters)
+            for one in new:
+                self._put(one)
+            self._settle(self._pairs)
+        except BaseException:  # as without memory: who is in which slot is not known any more
+            self._clear()
+            raise
 
     def _fit(self, adapters: Mapping[int, AdapterWeights]) -> None:
         """Have slots for these, wide enough and as many as are used, if that changes anything."""
@@ -172,8 +178,7 @@ class RowAdapters:
         if rank == self._rank and (used <= self._slots or self._slots >= room):
             return
         kept = [one for known, _ in self._held.values() if (one := known()) and one.width <= rank]
-        self._pairs, self._held = {}, OrderedDict()  # given up before there are new ones
-        self._rank = self._slots = 0
+        self._clear()  # before there are new ones
         slots = min(room, 1 << (used - 1).bit_length())
         [some, *_] = adapters.values()
         self._pairs = {
@@ -184,6 +189,12 @@ class RowAdapters:
         self._rank, self._slots, self._free = rank, slots, [*range(slots, 0, -1)]
         for one in kept[-slots:]:
             self._put(one)
+
+    def _clear(self) -> None:
+        """Nobody has a slot, and there are none."""
+        self._pairs, self._held, self._free = {}, OrderedDict(), []
+        self._stacks, self._last = [], None
+        self._rank = self._slots = 0
 
     def _put(self, one: AdapterWeights) -> None:
         slot = self._free.pop() if self._free else self._held.popitem(last=False)[1][1]

@@ -157,7 +157,7 @@ class ModelSampler:
         """Begin an answer; see `Sampler.start`."""
         self._known(version)
         if version:
-            self._versions.weights(version)  # from here on it stays
+            self._versions.weights(version)  # from here on it stays, also while the answer only waits
         self._batching.start(key, request, version, on_text)
 
     def step(self) -> list[Ended]:
