@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from goodbot.api.sampler import Sampled
 from goodbot.base.errors import AdapterError
+from goodbot_training.process.reading import AdapterReading
 from goodbot_training.process.serve import Serving
 from goodbot_training.process.worker import Lines, failure
 
@@ -249,7 +251,8 @@ def test_who_asks_for_a_dropped_version_waits_and_holds_up_nobody() -> None:
     place = sampler.done.index("keep good as 1")
     assert sampler.done[:place].count("step") >= 3
     assert "first_tokens" in sampler.done[:place], "of another version"
-    assert sampler.done[place:][:4] == ["keep good as 1", "start by 1", "activate 1", "start by 1"]
+    after = ["keep good as 1", "start by 1", "activate 1", "step", "start by 1"]
+    assert sampler.done[place:][:5] == after
     assert sampler.done.count("keep good as 1") == 1
     ends = {event["id"]: event["event"] for event in told.events if event["event"] != "text"}
     assert ends == {0: "done", 1: "ok", 2: "done", 3: "ok", 4: "done", 5: "ok"}
@@ -283,6 +286,64 @@ def test_who_waits_for_a_dropped_version_can_leave() -> None:
     [event] = [event for event in told.events if event["id"] == 2]
     assert (event["event"], event["finish"], event["version"]) == ("done", "cancelled", 1)
     assert "start by 1" not in sampler.done
+
+
+def test_who_waits_for_a_dropped_version_is_answered_before_it_is_unloaded() -> None:
+    sampler = Dropping()
+    by_it, unload = {**generate(1), "version": 1}, {"op": "unload", "version": 1}
+    told = run(sampler, generate(9), LATER, by_it, unload, by_it)
+    assert sampler.done.index("start by 1") < sampler.done.index("unload 1")
+    ends = {event["id"]: event["event"] for event in told.events if event["event"] != "text"}
+    assert ends == {0: "done", 1: "ok", 2: "done", 3: "ok", 4: "error"}
+
+
+def test_one_that_is_loaded_anew_before_it_was_unloaded_stays() -> None:
+    sampler = Dropping()
+    by_it, unload = {**generate(1), "version": 1}, {"op": "unload", "version": 1}
+    told = run(sampler, generate(9), LATER, by_it, unload, LATER, by_it)
+    assert "unload 1" not in sampler.done
+    ends = {event["id"]: event["event"] for event in told.events if event["event"] != "text"}
+    assert ends == {0: "done", 1: "ok", 2: "done", 3: "ok", 4: "ok", 5: "done"}
+
+
+def test_one_that_cannot_be_read_again_is_unloaded_all_the_same() -> None:
+    sampler = Dropping()
+    by_it, unload = {**generate(1), "version": 1}, {"op": "unload", "version": 1}
+    told = run(sampler, generate(9), {**LATER, "path": "/bad"}, by_it, unload)
+    ends = {event["id"]: event["event"] for event in told.events if event["event"] != "text"}
+    assert ends == {0: "done", 1: "ok", 2: "error", 3: "ok"}
+
+
+def test_those_who_waited_for_one_version_take_turns_with_the_answers() -> None:
+    sampler = Dropping()
+    probe = {**PROBE, "version": 1}
+    run(sampler, generate(9), LATER, {**generate(9), "version": 1}, probe, probe, probe)
+    place = sampler.done.index("start by 1")
+    assert sampler.done[place + 1 :][:6] == ["first_tokens", "step"] * 3
+
+
+def test_a_new_version_is_read_before_those_that_were_dropped() -> None:
+    order: list[str] = []
+    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    class Slow(Dropping):
+        def read_adapter(self, directory: Path) -> str:
+            assert self.asked.wait(patience(SECONDS))
+            order.append(directory.name)
+            return directory.name
+
+    sampler = Slow()
+    reading = AdapterReading(sampler, found.put)
+    for version in (1, 2, 3):
+        sampler.note_adapter(version, Path(f"dropped-{version}"))
+        assert reading.waits(version, {"op": "generate", "id": version})
+    reading.read(sampler, Path("new"), {"id": 4, "version": 4})
+    sampler.asked.set()
+    for _ in range(4):
+        found.get(timeout=patience(SECONDS))
+    assert order.index("new") <= 1, "one may have been begun"
+    order.remove("new")
+    assert order == ["dropped-1", "dropped-2", "dropped-3"]
 
 
 def test_who_reads_slowly_holds_up_nobody_and_misses_nothing() -> None:

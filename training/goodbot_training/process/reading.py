@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 from collections.abc import Callable
@@ -20,17 +21,18 @@ class AdapterReading:
     def __init__(self, sampler: object, tell: Callable[[Request], None]) -> None:
         """`tell` gets what was asked for, with the `adapter` or the `error`, in that thread."""
         self._sampler, self._tell = sampler, tell
-        self._wanted: queue.SimpleQueue[tuple[ReadsAhead, Path, Request]] = queue.SimpleQueue()
+        self._wanted: queue.PriorityQueue[tuple[bool, int, ReadsAhead, Path, Request]] = queue.PriorityQueue()
+        self._numbers = itertools.count()
         self._waiting: dict[int, list[Request]] = {}
         """By version: it is being read again for these."""
         self._began = False
 
     def read(self, reader: ReadsAhead, directory: Path, request: Request) -> None:
-        """Read an adapter for a request."""
+        """Read an adapter for a request. A new one goes before those that were dropped from memory."""
         if not self._began:
             self._began = True
             threading.Thread(target=self._go_on, daemon=True).start()
-        self._wanted.put((reader, directory, request))
+        self._wanted.put(("again" in request, next(self._numbers), reader, directory, request))
 
     def keep(self, found: Request) -> None:
         """Load what was read for a request. Raises what went wrong."""
@@ -50,6 +52,21 @@ class AdapterReading:
         self._waiting[version].append(request)
         return True
 
+    def follows(self, version: object, request: Request) -> bool:
+        """Whether others wait for a version that a request unloads; `take_up` gives it back after them."""
+        waiting = self._waiting.get(version) if isinstance(version, int) else None
+        if waiting is None:
+            return False
+        waiting.append(request)
+        return True
+
+    def stays(self, version: int) -> list[Any]:
+        """Whose requests to unload a version wait, and do not any more: it was loaded anew."""
+        waiting = self._waiting.get(version, [])
+        unloads = [one for one in waiting if one["op"] == "unload"]
+        waiting[:] = [one for one in waiting if one not in unloads]
+        return [one["id"] for one in unloads]
+
     def take_up(self, found: Request) -> tuple[list[Request], Exception | None]:
         """The requests that waited for a version that was read again, and why it is unknown now.
 
@@ -68,14 +85,14 @@ class AdapterReading:
         """The version that a request waits for, which does not wait any more; None: it does not."""
         for version, requests in self._waiting.items():
             for request in requests:
-                if request["id"] == identity:
+                if request["id"] == identity and request["op"] != "unload":
                     requests.remove(request)
                     return version
         return None
 
     def _go_on(self) -> None:
         while True:
-            reader, directory, request = self._wanted.get()
+            _, _, reader, directory, request = self._wanted.get()
             try:
                 request["adapter"] = reader.read_adapter(directory)
             except Exception as error:

@@ -12,6 +12,7 @@ import gc
 import json
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -33,6 +34,7 @@ from goodbot_training.process.serving_parts import (
     done,
     failure,
     given,
+    request_in,
     unknown,
     version_of,
 )
@@ -80,6 +82,8 @@ class Serving:
         """What is said with the next step."""
         self._requests: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         """What came in; without `op` what our thread has made of an adapter's files."""
+        self._due: deque[dict[str, Any]] = deque()
+        """Of these the version was read again. They came before the others."""
         self._reading = AdapterReading(sampler, self._requests.put)
         self._writing: dict[Identity, int] = {}
         """Answers under way, and their versions."""
@@ -123,23 +127,17 @@ class Serving:
 
     def _read(self, stdin: BinaryIO) -> None:
         for line in stdin:
-            try:
-                request = as_mapping(autopsy.heard(json.loads(line)), "A request")
-                if not isinstance(request.get("id"), int | str):
-                    raise data_error("A request needs an id.")
-            except (ValueError, GoodbotError):
-                request = {"id": None}
-            self._requests.put({"op": "", **request})
+            self._requests.put(request_in(line))
         self._requests.put(None)
 
     def _take_all(self) -> bool:
         """Do what was asked until now, and wait for something while nothing is being written; whether
         stdin is open."""
-        while not self._requests.empty() or not self._writing:
-            if self._requests.empty():
+        while self._due or not self._requests.empty() or not self._writing:
+            if not self._due and self._requests.empty():
                 self._out.emit(*self._told)
                 self._told = []
-            request = self._requests.get()
+            request = self._due.popleft() if self._due else self._requests.get()
             if request is None:
                 return False
             self._take(request)
@@ -192,20 +190,19 @@ class Serving:
 
     def _waits(self, request: dict[str, Any]) -> bool:
         """Whether the files of its version have to be read again before it is answered."""
-        if request["op"] not in _BY_A_VERSION:
-            return False
         version = request.get("version")
+        if request["op"] not in _BY_A_VERSION:
+            return request["op"] == "unload" and self._reading.follows(version, request)
         return self._reading.waits(version if isinstance(version, int) else self._active, request)
 
     def _read_again(self, found: dict[str, Any]) -> None:
         waited, error = self._reading.take_up(found)
         if error is None:
-            for request in waited:
-                self._take(request)
+            self._due.extend(waited)
             return
         self._loaded.discard(found["again"])
         told = self._failed(error)
-        self._told += [{"id": request["id"], **told} for request in waited]
+        self._told += [{"id": one["id"], **(_OK if one["op"] == "unload" else told)} for one in waited]
 
     def _loaded_now(self, request: dict[str, Any]) -> dict[str, Any]:
         self._reading.keep(request)
@@ -213,7 +210,8 @@ class Serving:
 
     def _is_loaded(self, version: int) -> dict[str, Any]:
         self._loaded.add(version)
-        self._told += [{"id": one, **_OK} for one in self._pop_leaving(version)]  # wanted again
+        unloads = [*self._pop_leaving(version), *self._reading.stays(version)]
+        self._told += [{"id": one, **_OK} for one in unloads]  # wanted again
         return _OK
 
     def _activate(self, request: dict[str, Any]) -> dict[str, Any]:

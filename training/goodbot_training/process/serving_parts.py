@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from goodbot.api.sampler import GivenAnswer, Sampled, SampleRequest, ThinksAloud, TokenizedTurn
+from goodbot.base.errors import GoodbotError
 
-from goodbot_training.job.types import data_error, parse_filters, parse_messages
+from goodbot_training.job.types import as_mapping, data_error, parse_filters, parse_messages
+from goodbot_training.process import autopsy
 
 
 class Out(Protocol):
@@ -52,6 +55,17 @@ class DropsAdapters(ReadsAhead, Protocol):
     def unload_adapter(self, version: int) -> None:
         """See `Sampler.unload_adapter`."""
         ...
+
+
+def request_in(line: bytes) -> dict[str, Any]:
+    """What a line asks for; its id is None where it asks for nothing."""
+    try:
+        request = as_mapping(autopsy.heard(json.loads(line)), "A request")
+        if not isinstance(request.get("id"), int | str):
+            raise data_error("A request needs an id.")
+    except (ValueError, GoodbotError):
+        request = {"id": None}
+    return {"op": "", **request}
 
 
 def aloud(sampler: object) -> list[dict[str, Any]]:
