@@ -149,9 +149,9 @@ FLOWS: dict[str, tuple[str, tuple[Step, ...], str]] = {
     "scale": (
         "What more bots need, today",
         (
-            ("10 bots", "One computer with 2 cores and 16 GB is less than half full."),
+            ("10 bots", "The tiny demo model: one computer with 2 cores and 16 GB is less than half full."),
             "× 100",
-            ("1,000 bots", "Their memory fills up first: 38 such computers, or one model server for all."),
+            ("1,000 bots", "Their memory fills up first. It would take 38 such computers."),
             "× 100",
             ("100,000 bots", "Memory, then processors: many large computers. Nobody has tried."),
         ),
