@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 from goodbot.base.errors import TrainingError
-from goodbot_training.backends.ray.line import STATE, OrderLine, refuse_others
+from goodbot_training.backends.ray.line import END, STATE, OrderLine, refuse_others
 
 
 async def test_a_worker_begins_behind_the_last_checkpoint() -> None:
@@ -44,3 +44,11 @@ async def test_nothing_is_told_to_a_machine_that_nobody_has_named() -> None:
     refuse_others(["127.0.0.2", "::1", "10.0.0.5"], ["10.0.0.5"])
     with pytest.raises(TrainingError, match="add it to hosts"):
         refuse_others(["127.0.0.2", "10.0.0.5"], [])
+
+
+async def test_who_begins_when_all_is_at_its_end_does_nothing_again() -> None:
+    line = OrderLine(b"state", [])
+    await line.give({"what": "step"})
+    assert await line.give({"what": END}) == 1
+    at, _ = await line.begin("127.0.0.2")
+    assert (await line.order(at))["what"] == END

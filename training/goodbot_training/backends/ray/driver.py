@@ -12,6 +12,7 @@ numbers on, and what Ray's own library does with a network is what it may do.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import queue
@@ -20,12 +21,21 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NoReturn
 
 from goodbot.base.errors import TrainingError
 
-from goodbot_training.backends.ray.line import END, STATE, OrderLine, Result, refuse_others
+from goodbot_training.backends.ray.line import (
+    END,
+    STATE,
+    OrderLine,
+    Result,
+    is_named,
+    refuse_clear,
+    refuse_others,
+)
 from goodbot_training.backends.ray.worker import work
 
 _PART = 1 << 20
@@ -34,6 +44,10 @@ _LARGEST = 8 << 30
 _CALL_SECONDS = 10.0
 _LOOK_SECONDS = 0.5
 _END_SECONDS = 30.0
+_GIVE_SECONDS = 120.0
+"""For an order to reach the line, which is on this machine."""
+_LACK_SECONDS = 600.0
+"""For machines to come back."""
 _RETRIES = 3
 """Workers that may be lost in one training, each followed by a new group."""
 _QUIET = {
@@ -48,7 +62,7 @@ class RayDriver:
     """One cluster, and one training at a time on it."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
-        self._told, self._why = told, ""
+        self._told, self._unreached, self._why = told, "", ""
         self._line: Any = None
         self._state = bytearray()
         self._ended = threading.Event()
@@ -68,7 +82,7 @@ class RayDriver:
             here = {"_node_ip_address": there} if self._told["here"] else {}
             ray.init(address=self._told["address"], log_to_driver=False, logging_level="ERROR", **here)
         except Exception as error:  # each layer of Ray's has its own
-            self._why = (
+            self._unreached = (
                 f"No Ray cluster answers at {self._told['address']}, or this machine is no node of it "
                 f"({type(error).__name__}). Start one there, and `ray start --address=…` here."
             )
@@ -103,8 +117,8 @@ class RayDriver:
             way = ways.get((str(asked.get("method")), str(asked.get("path"))))
             if way is None:
                 raise TrainingError("The trainer asks for something that is no part of the protocol.")
-            if self._line is None and self._why:
-                raise TrainingError(self._why)
+            if self._unreached:
+                raise TrainingError(self._unreached)
             yield from way(asked.get("body") or {})
         except TrainingError as error:
             yield _failed(error.kind, str(error))
@@ -115,8 +129,9 @@ class RayDriver:
     def _plan(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         machines = [
             {
-                "address": node["NodeManagerAddress"],
-                **{name: node["Resources"].get(name.upper(), 0.0) for name in ("cpu", "gpu")},
+                "address": str(address := node["NodeManagerAddress"]),
+                "named": is_named(address, self._told["machines"]),
+                **{name: float(node["Resources"].get(name.upper(), 0)) for name in ("cpu", "gpu")},
             }
             for node in _machines()
         ]
@@ -138,7 +153,10 @@ class RayDriver:
 
         self._stop()
         workers = int(self._told["workers"])
-        refuse_others([node["NodeManagerAddress"] for node in _machines()], self._told["machines"])
+        machines, named = [node["NodeManagerAddress"] for node in _machines()], self._told["machines"]
+        encrypted = os.environ.get("RAY_USE_TLS") == "1"
+        refuse_others(machines, named)
+        refuse_clear(machines, encrypted)
         there = ray.cluster_resources()
         if there.get("CPU", 0) < workers:
             raise TrainingError(
@@ -147,7 +165,7 @@ class RayDriver:
             )
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         made = ray.remote(num_cpus=0)(OrderLine).options(scheduling_strategy=here)
-        self._line = made.remote(bytes(self._state), self._told["machines"])
+        self._line = made.remote(bytes(self._state), named if encrypted else [])
         self._state, self._why = bytearray(), ""
         trainer = TorchTrainer(
             work,
@@ -184,11 +202,15 @@ class RayDriver:
 
         if self._line is None:
             raise TrainingError("Nothing was begun on the cluster.")
-        number = ray.get(self._line.give.remote(order))
-        result = self._line.result.remote(number)
+        number = ray.get(self._line.give.remote(order), timeout=_GIVE_SECONDS)
+        result, enough = self._line.result.remote(number), time.monotonic()
         while not ray.wait([result], timeout=_LOOK_SECONDS)[0]:
             if self._ended.is_set():
                 raise TrainingError(self._why or "The training on the cluster has ended.", kind="died")
+            if ray.cluster_resources().get("CPU", 0) >= int(self._told["workers"]):
+                enough = time.monotonic()
+            elif time.monotonic() - enough > _LACK_SECONDS:
+                raise TrainingError("The cluster has lost machines, and too few are left.", kind="died")
         found, body = ray.get(result)
         if failed := found.get("failed"):
             raise TrainingError(failed["reason"], kind=failed["kind"])
@@ -198,11 +220,12 @@ class RayDriver:
         """Have the workers end, if there are any."""
         import ray
 
-        if self._line is None:
+        line, self._line = self._line, None
+        if line is None:
             return
-        ray.get(self._line.give.remote({"what": END}))
+        with contextlib.suppress(Exception):  # it may be gone, and there is no more to end then
+            ray.get(line.give.remote({"what": END}), timeout=_CALL_SECONDS)
         self._ended.wait(_END_SECONDS)
-        self._line = None
 
 
 def _machines() -> list[dict[str, Any]]:

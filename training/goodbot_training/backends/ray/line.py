@@ -45,6 +45,7 @@ class OrderLine:
         self._orders: dict[int, dict[str, Any]] = {}
         self._results: dict[int, Result] = {}
         self._next, self._news = 0, asyncio.Condition()
+        self._end: int | None = None
         self.begun = 0
         """How many workers have begun, those that took another's place too."""
 
@@ -52,13 +53,16 @@ class OrderLine:
         """See `Orders`. Raises TrainingError for a machine that nobody has named."""
         refuse_others([address], self._machines)
         self.begun += 1
-        return self._at, self._state
+        # Whom nobody waits for any more does nothing again.
+        return (self._at if self._end is None else self._end), self._state
 
     async def give(self, order: dict[str, Any]) -> int:
         """One order more; its number."""
         async with self._news:
             number, self._next = self._next, self._next + 1
             self._orders[number] = order
+            if order["what"] == END:
+                self._end = number
             self._news.notify_all()
         return number
 
@@ -92,10 +96,31 @@ class OrderLine:
             return result
 
 
+def is_here(address: str) -> bool:
+    """Whether an address leads to no other machine."""
+    return ip_address(address).is_loopback
+
+
+def is_named(address: str, named: Sequence[str]) -> bool:
+    """Whether people's words may go there."""
+    return is_here(address) or address in named
+
+
+def refuse_clear(machines: Sequence[str], encrypted: bool) -> None:
+    """Raise TrainingError where words would go to another machine in clear."""
+    for address in machines:
+        if not (encrypted or is_here(address)):
+            raise TrainingError(
+                f"The cluster has the machine {address}, and Ray would send questions and rated answers "
+                "there in clear: set RAY_USE_TLS=1 and Ray's certificates in goodbot's environment.",
+                kind="forbidden",
+            )
+
+
 def refuse_others(machines: Sequence[str], named: Sequence[str]) -> None:
     """Raise TrainingError unless each is this machine or one that an owner has named."""
     for address in machines:
-        if not ip_address(address).is_loopback and address not in named:
+        if not is_named(address, named):
             raise TrainingError(
                 f"The cluster has the machine {address}, and nobody has allowed that questions and rated "
                 "answers go there: if you do, add it to hosts under [training.remote].",
