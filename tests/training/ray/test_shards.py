@@ -17,6 +17,7 @@ require("torch")
 require("peft")
 
 from goodbot_training.backends.ray import wire  # noqa: E402
+from goodbot_training.backends.ray.client import ClusterClient  # noqa: E402
 from goodbot_training.backends.ray.trainer import RayBackend  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
 from goodbot_training.gate.decide import Verdict  # noqa: E402
@@ -155,6 +156,24 @@ def test_a_machine_with_another_model_is_refused(near: Make, random_model: Path,
     assert caught.value.kind == "data"
 
 
+def test_a_machine_with_another_goodbot_is_refused(
+    near: Make, random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("goodbot_training.process.shard.__version__", "0.0.1")
+    with pytest.raises(TrainingError, match=r"127\.0\.0\.2: a machine of the cluster has goodbot 0\.0\.1"):
+        learnt(random_model, tmp_path / "out", near())
+
+
+def test_a_state_that_is_none_is_not_kept(
+    near: Make, random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClusterClient, "state", lambda self: b"anything")
+    kept = tmp_path / "kept"
+    with pytest.raises(TrainingError, match="cannot be read"):
+        learnt(random_model, tmp_path / "out", near(), checkpoints=str(kept))
+    assert not [path.name for path in kept.iterdir() if not path.name.startswith(".")]
+
+
 def test_a_base_that_does_not_fit_a_worker_is_a_sentence(
     near: Make, random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +187,7 @@ def test_a_base_that_does_not_fit_a_worker_is_a_sentence(
         of = staticmethod(full)
 
     monkeypatch.setattr(shard, "Memory", Full)
-    with pytest.raises(TrainingError, match=r"9\.0 GB .* does not split one over several \(FSDP2\) yet"):
+    with pytest.raises(TrainingError, match=r"9\.0 GB .* does not split one over several yet"):
         learnt(random_model, tmp_path / "out", near())
 
 

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from goodbot import __version__
 from goodbot.api.backend import LoraSettings, OptimizerSettings, TrainingBatch
 from goodbot.base import priority
 from goodbot.base.errors import TrainingError
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 _GONE = (EOFError, ConnectionError)
 """Nobody gives orders any more."""
 _WHOLE = (
-    "Each worker of a cluster holds the whole base: goodbot does not split one over several (FSDP2) yet. "
+    "Each worker of a cluster holds the whole base: goodbot does not split one over several yet. "
     "Take machines with more memory, `base_bits = 4` under [training.settings], or a smaller model."
 )
 
@@ -85,6 +86,12 @@ class Shard:
         from goodbot_training.backends.torch.sharing import Share, through
         from goodbot_training.backends.torch.trainer import TorchBackend
 
+        if __version__ != told["version"]:
+            raise TrainingError(
+                f"a machine of the cluster has goodbot {__version__}, and here is {told['version']}: install "
+                "the same there.",
+                kind="data",
+            )
         model = Path(told["model"])
         if wire.files(model) != told["files"]:
             raise TrainingError(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
@@ -36,10 +37,10 @@ class ClusterClient:
 
     def step(self, batch: TrainingBatch) -> StepStats:
         """One step, by all workers."""
-        found = json.loads(self._done("POST", "step", wire.told(batch)).text)
+        reply = self._done("POST", "step", wire.told(batch))
         try:
-            return StepStats(**found)
-        except TypeError as error:
+            return _stats(json.loads(reply.text))
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:
             raise TrainingError(f"{self.host} answers with something that is no step.") from error
 
     def state(self) -> bytes:
@@ -63,3 +64,12 @@ class ClusterClient:
             why = json.loads(reply.text)
             raise TrainingError(str(why["reason"]), kind=str(why["kind"]))
         return reply
+
+
+def _stats(found: Mapping[str, Any]) -> StepStats:
+    """What was said of a step, as numbers. Raises TypeError or ValueError for anything else."""
+    numbers = {name: float(value) for name, value in found.items()}
+    if not all(map(math.isfinite, numbers.values())):
+        raise ValueError
+    numbers["tokens"], numbers["skipped"] = int(numbers.get("tokens", 0)), bool(numbers.get("skipped"))
+    return StepStats(**numbers)

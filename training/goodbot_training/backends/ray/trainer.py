@@ -15,12 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from goodbot import __version__
 from goodbot.api.backend import LoraSettings, LossFunction, OptimizerSettings, StepStats, TrainingBatch
 
 from goodbot_training.backends.asking import AskServer
 from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.client import ClusterClient
-from goodbot_training.backends.state import FILE
+from goodbot_training.backends.state import FILE, read_state
 from goodbot_training.backends.torch.trainer import TorchBackend
 
 
@@ -92,7 +93,7 @@ class RayBackend(TorchBackend):
         return super().examine(batch, settings, loss)
 
     def save_checkpoint(self, directory: Path) -> None:
-        """What the cluster's workers would begin with."""
+        """What the cluster's workers would begin with. Raises TrainingError where it is no state."""
         if self._cluster is None or not self._there:
             super().save_checkpoint(directory)
             return
@@ -100,10 +101,12 @@ class RayBackend(TorchBackend):
             file.write(self._cluster.state())
             file.flush()
             os.fsync(file.fileno())
+        read_state(directory)
 
     def _about(self, settings: OptimizerSettings) -> dict[str, Any]:
         weights = self._model.extract()
         return {
+            "version": __version__,
             "files": self._model_files,
             "rank": weights.rank,
             "alpha": weights.alpha,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from goodbot.api.sampler import TokenizedTurn
 
 Frame = tuple[dict[str, Any], bytes]
 
+_BLOCKS, _BLOCK = 64, 64 << 10
 _ROWS = ("sampling_logprobs", "reference_logprobs", "advantages", "mask")
 
 
@@ -43,8 +45,19 @@ def heard(raw: Mapping[str, Any]) -> TrainingBatch:
 
 
 def files(model: Path) -> list[list[Any]]:
-    """By what it is seen that two directories hold one model: names and sizes of its weights."""
-    return sorted([path.name, path.stat().st_size] for path in model.glob("*.safetensors"))
+    """By what it is seen that two directories hold one model: its config, and blocks of its weights."""
+    found = (*model.glob("*.safetensors"), *model.glob("config.json"))
+    return sorted([path.name, path.stat().st_size, _sampled(path)] for path in found)
+
+
+def _sampled(path: Path) -> str:
+    """A hash of some blocks all over a file: of all of a small one."""
+    size, found = path.stat().st_size, hashlib.sha256()
+    with path.open("rb") as file:
+        for number in range(_BLOCKS):
+            file.seek(number * size // _BLOCKS)
+            found.update(file.read(_BLOCK))
+    return found.hexdigest()
 
 
 def write(out: BinaryIO, head: Mapping[str, Any], body: bytes = b"") -> None:

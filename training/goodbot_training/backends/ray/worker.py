@@ -2,7 +2,7 @@
 """What Ray runs on each machine: orders in, sums over the network, and a child in a cage that computes.
 
 This process has a network and people's words, as the driver has, and reads no foreign file. Its child holds
-the base and has no network. So what lies in a model's weights reaches neither the cluster nor other workers.
+the base and has no network. So what a file of weights makes of its reader has no way to the cluster.
 """
 
 # pyright: standard, reportMissingImports=false
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goodbot.base import spawn
+from goodbot.base import full_disk, spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
 
@@ -41,17 +41,13 @@ class Pipes:
     last_words: Callable[[], Awaitable[str]]
 
     async def do(self, order: Mapping[str, Any], summed: Sum) -> Result:
-        """Have one order done; `{}` or what `failed`. Raises TrainingError for a shard that is gone."""
-        try:
-            await wire.send(self.writer, order)
-            while True:
-                head, body = await wire.receive(self.reader)
-                if head["what"] != "add":
-                    return {head["what"]: head["found"]}, body
-                await wire.send(self.writer, {}, await asyncio.to_thread(summed, body))
-        except (EOFError, ConnectionError) as error:
-            why = await self.last_words()
-            raise TrainingError(f"A worker's child ended without a result{why}", kind="died") from error
+        """Have one order done; `{}` or what `failed`. Raises EOFError, ConnectionError: the shard is gone."""
+        await wire.send(self.writer, order)
+        while True:
+            head, body = await wire.receive(self.reader)
+            if head["what"] != "add":
+                return {head["what"]: head["found"]}, body
+            await wire.send(self.writer, {}, await asyncio.to_thread(summed, body))
 
 
 async def serve(
@@ -71,14 +67,27 @@ async def serve(
         await wire.send(pipes.writer, {**told, "number": number, "of": of}, state)
         while (order := await orders.order(at))["what"] != END:
             found, body = await pipes.do(order, summed)
-            failed = found.get("failed")
+            if (failed := found.get("failed")) and failed["kind"] != "nan":
+                failed = _of(address, failed)
+                found = {"failed": failed}
             if failed or not number:  # all of them have come to the same, and a failure may be one's own
                 await orders.done(at, found, body)
             if failed and failed["kind"] != "nan":
                 raise TrainingError(failed["reason"], kind=failed["kind"])
             at += 1
+    except (EOFError, ConnectionError) as error:
+        why = await pipes.last_words()
+        raise TrainingError(
+            f"{address}: a worker's child ended without a result{why}", kind="died"
+        ) from error
     finally:
         pipes.writer.close()  # the child ends with it
+
+
+def _of(address: str, failed: Mapping[str, Any]) -> dict[str, Any]:
+    """A failure as another machine is told it: what is full there is not full here."""
+    kind = "error" if failed["kind"] == full_disk.KIND else failed["kind"]
+    return {"kind": kind, "reason": f"{address}: {failed['reason']}"}
 
 
 async def caged(model: Path) -> Pipes:
