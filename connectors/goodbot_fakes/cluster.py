@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster's driver, as a program: it says what it was told, and what it has, in place of Ray.
 
-`RAY_FAULT` in its environment: `dies` (in the middle of an answer), `nobody` (no cluster answers).
+`RAY_FAULT` in its environment: `dies` (in the middle of an answer), `nobody` (no cluster answers),
+`other` (a machine that nobody has named), `deaf` (it reads no question).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -23,7 +25,9 @@ def _answer(asked: dict[str, Any], told: dict[str, Any]) -> list[dict[str, Any]]
         why = {"kind": "error", "reason": f"No Ray cluster answers at {told['address']}."}
         return [{"status": 500, "text": json.dumps(why)}]
     if asked["path"] == "plan":
-        return [{"status": 200, "text": json.dumps({"machines": _MACHINES})}]
+        named = os.environ.get("RAY_FAULT") != "other"
+        machines = [_MACHINES[0] | {"named": True}, _MACHINES[1] | {"named": named}]
+        return [{"status": 200, "text": json.dumps({"machines": machines})}]
     if asked["method"] == "GET":
         return [*({"part": base64.b64encode(part).decode()} for part in (b"one ", b"two")), {"status": 200}]
     environ = {
@@ -35,6 +39,8 @@ def _answer(asked: dict[str, Any], told: dict[str, Any]) -> list[dict[str, Any]]
 def main() -> None:
     """Answer until nobody asks any more."""
     told = json.loads(sys.stdin.readline())
+    if os.environ.get("RAY_FAULT") == "deaf":
+        signal.pause()
     for line in sys.stdin:
         if os.environ.get("RAY_FAULT") == "dies":
             sys.stdout.write('{"sta')

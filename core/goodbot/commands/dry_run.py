@@ -173,7 +173,10 @@ def _remote(remote: Mapping[str, Any] | None, language: str) -> list[str]:
         return []
     tokens, price = figure(remote["tokens"], language), remote["price"]
     if "workers" in remote:
-        return [say("dry_remote", language, host=remote["host"], tokens=tokens), _cluster(remote, language)]
+        sent = say("dry_remote", language, host=remote["host"], tokens=tokens)
+        others = commas(language, *(host for host in remote["hosts"] if host != remote["host"]))
+        too = say("dry_cluster_hosts", language, hosts=others) if others else ""
+        return [joined(language, sent, too), _cluster(remote, language)]
     costs = say("dry_remote_price", language, price=figure(price, language, digits=4)) if price else ""
     sent = say("dry_remote", language, host=remote["host"], tokens=tokens)
     return [joined(language, sent, costs or say("dry_remote_no_price", language))]
@@ -195,7 +198,10 @@ def _cluster(remote: Mapping[str, Any], language: str) -> str:
         )
         for one in remote["machines"]
     ]
-    return joined(language, share, say("dry_cluster_has", language, machines=commas(language, *there)))
+    has = say("dry_cluster_has", language, machines=commas(language, *there))
+    unnamed = commas(language, *(one["address"] for one in remote["machines"] if not one["named"]))
+    refused = say("dry_cluster_unnamed", language, machines=unnamed) if unnamed else ""
+    return joined(language, share, has, refused)
 
 
 def _memory(estimate: Mapping[str, Any], language: str) -> str:

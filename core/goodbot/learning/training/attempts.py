@@ -53,10 +53,10 @@ class Attempts:
             )
         found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
         if found is None:
-            return await self._tried(run, job, on_event, {})
+            return await self._tried(run, job, on_event, None)
         job = await self._elsewhere(run, job, found)
         try:
-            return await self._tried(run, job, on_event, {"answer": found.answer})
+            done = await self._tried(run, job, on_event, found)
         finally:
             await found.close()
 
@@ -65,9 +65,10 @@ class Attempts:
         run: int,
         job: Mapping[str, Any],
         on_event: Callable[[Mapping[str, Any]], Awaitable[None]],
-        elsewhere: Mapping[str, Any],
+        found: Remote | Cluster | None,
     ) -> Mapping[str, Any]:
         """Start children until one comes to the end, or another would not help."""
+        elsewhere = {} if found is None else {"answer": found.answer}
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
@@ -81,6 +82,8 @@ class Attempts:
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
+                if found is not None:
+                    await found.close()  # the next child is not to hear what this one has asked
 
     async def full(self, run: int, error: Exception, *, recorded: bool) -> TrainingError | None:
         """What is said of a run that waits until the disk has room again; None: it has another end.
@@ -105,7 +108,8 @@ class Attempts:
         """The job with who computes it; that it goes there is in the audit."""
         if isinstance(found, Cluster):
             found.model = self._core.model.path
-        detail = {"run": run, "host": found.host, "answers": len(job["items"])}
+        hosts = {"hosts": list(found.config.hosts)} if isinstance(found, Cluster) else {}
+        detail = {"run": run, "host": found.host, **hosts, "answers": len(job["items"])}
         now = self._core.clock.now()
         await self._store.write(lambda db: settings.record(db, "goodbot", "train elsewhere", detail, now))
         return {**job, "remote": found.told(self._core.model.name)}

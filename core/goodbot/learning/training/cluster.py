@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import socket
 from collections import deque
@@ -21,6 +22,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from goodbot.api import address
+from goodbot.api.adapters.files import MAX_WEIGHTS
 from goodbot.api.backend import BackendSpec
 from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
@@ -30,6 +32,8 @@ from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
 
+logger = logging.getLogger(__name__)
+
 SECTION = "training.remote"
 SCHEME = "ray"
 _TLS = "RAY_USE_TLS"
@@ -38,6 +42,8 @@ _TLS_KEY = "RAY_TLS_SERVER_KEY"
 _LINE_LIMIT = 64 << 20
 _SILENT_SECONDS = 3600.0
 """For one answer: a cluster may have to make machines first."""
+_PLAN_SECONDS = 120.0
+"""For what makes none: somebody waits for it."""
 _END_SECONDS = 5.0
 _LAST_LINES = 20
 
@@ -69,21 +75,26 @@ class Cluster:
     async def answer(self, asked: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """The lines that answer a child's `ask`: parts of a file, then the status, or why there is none."""
         question = {name: asked.get(name) for name in ("method", "path", "body")}
+        seconds, size = _PLAN_SECONDS if question["path"] == "plan" else _SILENT_SECONDS, 0
         try:
-            process = await self._running()
-            assert process.stdin is not None  # noqa: S101  opened as pipes
-            assert process.stdout is not None  # noqa: S101
-            process.stdin.write(await asyncio.to_thread(lambda: json.dumps(question).encode() + b"\n"))
-            await process.stdin.drain()
+            async with asyncio.timeout(seconds):
+                stdout = await self._asked(question)
             while True:
-                async with asyncio.timeout(_SILENT_SECONDS):
-                    line = await process.stdout.readline()
+                async with asyncio.timeout(seconds):
+                    line = await stdout.readline()
+                size += len(line)
+                self.traffic["bytes_received"] += len(line)
+                if size > MAX_WEIGHTS:
+                    await self.close()
+                    yield {"error": f"{self.host} does not come to an end with its answer", "forbidden": True}
+                    return
                 told = cast("dict[str, Any]", json.loads(line))
                 yield told
                 if "status" in told:
                     return
         except TimeoutError:
-            yield {"error": f"{self.host} did not answer within {_SILENT_SECONDS / 60:g} minutes"}
+            await self.close()  # what it says yet would be the next question's answer
+            yield {"error": f"{self.host} did not answer within {seconds / 60:g} minutes"}
         except (ConnectionError, ValueError):  # it ended in the middle of a line, or before one
             await self.close()
             why = f": {self._lines[-1]}" if self._lines else ""
@@ -92,8 +103,11 @@ class Cluster:
             yield {"error": f"the child that speaks to {self.host}: {spawn.why_not(error)}", "unsent": True}
 
     async def machines(self) -> list[Mapping[str, Any]]:
-        """What the cluster has: `address`, `cpu`, `gpu` of each machine. Raises TrainingError."""
-        [last] = [line async for line in self.answer({"method": "GET", "path": "plan"})]
+        """What the cluster has: `address`, `cpu`, `gpu` of each machine, and whether it is `named`.
+
+        Raises TrainingError.
+        """
+        *_, last = [line async for line in self.answer({"method": "GET", "path": "plan"})]
         if last.get("status") != 200:
             raise TrainingError(str(last.get("error") or json.loads(last["text"])["reason"]))
         return cast("list[Mapping[str, Any]]", json.loads(last["text"])["machines"])
@@ -114,6 +128,19 @@ class Cluster:
             await process.wait()
         if self._draining is not None:
             await asyncio.wait({self._draining}, timeout=_END_SECONDS)
+        if self._lines:
+            logger.warning("the child that speaks to %s said at last: %s", self.host, " | ".join(self._lines))
+
+    async def _asked(self, question: Mapping[str, Any]) -> asyncio.StreamReader:
+        """Where the answer will be."""
+        process = await self._running()
+        assert process.stdin is not None  # noqa: S101  opened as pipes
+        assert process.stdout is not None  # noqa: S101
+        line = await asyncio.to_thread(lambda: json.dumps(question).encode() + b"\n")
+        self.traffic["bytes_sent"] += len(line)
+        process.stdin.write(line)
+        await process.stdin.drain()
+        return process.stdout
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is not None:

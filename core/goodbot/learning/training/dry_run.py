@@ -76,7 +76,8 @@ class Prospect:
     remote: Mapping[str, Any] | None = None
     """What would go where its steps are computed: `host`, `tokens` that are read, and trained on as often,
     and what these cost (`price`, 0: not known). Of a cluster: `workers`, how many `rows` of a step each has
-    at least and at most, and its `machines`, or why these are `unknown`."""
+    at least and at most, the `hosts` that an owner has named, and its `machines`, or why these are
+    `unknown`."""
 
 
 async def look(
@@ -146,13 +147,14 @@ async def _remote(core: Core, estimate: Mapping[str, Any] | None) -> Mapping[str
 
 async def _cluster(core: Core) -> dict[str, Any]:
     """Who would share each step, and what there is for it."""
-    found = cluster.allowed(core.config, core.backend)
+    found = await asyncio.to_thread(cluster.allowed, core.config, core.backend)
     found.model, workers = core.model.path, found.config.workers
-    share = {"workers": workers, "rows": cluster.rows(int(core.settings.get("batch_size", workers)), workers)}
+    rows = cluster.rows(int(core.settings.get("batch_size", workers)), workers)
+    share = {"workers": workers, "hosts": list(found.config.hosts), "rows": rows}
     try:
         return {**share, "machines": await found.machines(), "unknown": ""}
     except TrainingError as error:
-        return {**share, "machines": [], "unknown": str(error)}
+        return {**share, "machines": [], "unknown": said_by(error)}
     finally:
         await found.close()
 

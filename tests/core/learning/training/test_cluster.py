@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import json
@@ -22,6 +23,7 @@ from goodbot.store import settings
 
 from tests.core.builders import SPEC, check, open_bot
 from tests.core.commands.test_dry_run import ask
+from tests.support import patience
 
 MANY = dataclasses.replace(SPEC, name="many", remote=True, driver="goodbot_fakes.cluster")
 HERE = RemoteConfig(url="ray://127.0.0.2:6379", hosts=("localhost", "nobody.invalid"), workers=3)
@@ -131,6 +133,64 @@ async def test_a_child_that_ends_is_a_sentence_and_another_is_started(
     await found.close()
 
 
+async def test_a_child_that_reads_nothing_is_waited_for_no_longer_than_one_that_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_FAULT", "deaf")
+    monkeypatch.setattr(cluster, "_SILENT_SECONDS", 0.6)
+    monkeypatch.setattr(cluster, "_END_SECONDS", 0.1)
+    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
+    assert isinstance(found, Cluster)
+    async with asyncio.timeout(patience(30)):
+        said = await lines(found, body="x" * (1 << 20))
+    assert said == [{"error": "127.0.0.2 did not answer within 0.01 minutes"}]
+    monkeypatch.delenv("RAY_FAULT")
+    monkeypatch.setattr(cluster, "_SILENT_SECONDS", patience(60))
+    assert (await lines(found))[-1]["status"] == 200, "another has taken its place"
+    await found.close()
+
+
+async def test_an_answer_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "MAX_WEIGHTS", 30)
+    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
+    assert isinstance(found, Cluster)
+    said = await lines(found, method="GET", path="state")
+    why = "127.0.0.2 does not come to an end with its answer"
+    assert said[-1] == {"error": why, "forbidden": True}
+    assert len(said) == 2
+
+
+async def test_what_the_child_has_said_is_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RAY_FAULT", "dies")
+    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
+    assert isinstance(found, Cluster)
+    await lines(found)
+    assert "the child that speaks to 127.0.0.2 said at last: the cluster is on fire" in caplog.text
+
+
+async def test_each_of_a_runs_children_has_a_driver_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, said = worker_process.train, list[str]()
+
+    async def train(backend: BackendSpec, job: Any, on_event: Any, **more: Any) -> Any:
+        answer = more["answer"]({"method": "GET", "path": "state"})
+        said.append(str(await anext(answer)))
+        if len(said) == 1:  # it dies before it has read the rest
+            raise TrainingError("killed", kind="killed")
+        said.extend([str(line) async for line in answer])
+        return await real(backend, job, on_event, **more)
+
+    monkeypatch.setattr(worker_process, "train", train)
+    async with open_bot(tmp_path, **elsewhere()) as bot:
+        await bot.rated(8)
+        assert (await bot.train()).state == "activated"
+    first, second = (str({"part": base64.b64encode(part).decode()}) for part in (b"one ", b"two"))
+    assert said == [first, first, second, str({"status": 200})]
+
+
 async def test_that_words_went_there_is_in_the_audit_and_the_child_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +211,8 @@ async def test_that_words_went_there_is_in_the_audit_and_the_child_is_ended(
         assert verdict.state == "activated"
         entries, _ = await bot.store.read(settings.audit)
         [entry] = [one for one in entries if one.action == "train elsewhere"]
-        assert json.loads(entry.detail) == {"run": verdict.run, "host": "127.0.0.2", "answers": 8}
+        where = {"host": "127.0.0.2", "hosts": list(HERE.hosts)}
+        assert json.loads(entry.detail) == {"run": verdict.run, **where, "answers": 8}
         [job] = jobs
         assert job["asks"]
         assert job["remote"] == {"host": "127.0.0.2", "model": bot.app.model.name}
@@ -167,14 +228,18 @@ async def test_a_dry_run_shows_the_plan_for_the_cluster(
         await bot.rated(8)
         result = await ask(bot)
         told = result.data["remote"]
-        batch = result.data["settings"].get("batch_size", 3)
-        assert (told["workers"], told["rows"]) == (3, cluster.rows(batch, 3))
+        assert (told["workers"], told["rows"]) == (3, (1, 1))
+        assert "These machines of the cluster get them, too: localhost, nobody.invalid." in result.text
+        assert "does not name" not in result.text
         assert "127.0.0.2 gets the questions and rated answers" in result.text
         assert (
             "The cluster has 127.0.0.2 (processors: 1, GPUs: 0), 127.0.0.3 (processors: 4, GPUs: 1)."
             in result.text
         )
         assert "Workers: 3. Answers of a step for each: " in result.text
+        monkeypatch.setenv("RAY_FAULT", "other")
+        other = (await ask(bot, more="")).text
+        assert "`hosts` under `[training.remote]` does not name 127.0.0.3: nothing is sent" in other
         monkeypatch.setenv("RAY_FAULT", "nobody")
         again = (await ask(bot, more="")).text
         assert "The cluster cannot be asked: No Ray cluster answers at 127.0.0.2:6379." in again
