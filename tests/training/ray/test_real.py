@@ -19,10 +19,15 @@ from goodbot.learning.training.remote import allowed
 from goodbot_training.backends.ray import register_backend
 from goodbot_training.backends.torch import register_backend as register_torch
 
-from tests.training.backends.test_sharing import furthest
+from tests.support import require
 from tests.training.ray import nodes
 from tests.training.test_worker import make_job
 from tests.training.tinker.wire import SETTINGS, losses
+
+require("torch")
+require("peft")
+
+from tests.training.backends.test_sharing import furthest  # noqa: E402
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 RAY, TORCH = register_backend(), register_torch()
