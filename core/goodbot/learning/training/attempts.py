@@ -68,17 +68,15 @@ class Attempts:
         found: Remote | Cluster | None,
     ) -> Mapping[str, Any]:
         """Start children until one comes to the end, or another would not help."""
-        elsewhere = {} if found is None else {"answer": found.answer}
+        answer = None if found is None else found.answer
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
             attempt = min(MOST - 1, now.memory + now.starts - 1)
             before = kernel_kills()
             try:
-                done = await worker_process.train(
-                    self._backend, {**job, "attempt": attempt}, on_event, **elsewhere
-                )
-                return {**done, "metrics": {**done.get("metrics", {}), **far.traffic}} if far else done
+                told = {**job, "attempt": attempt}
+                return await worker_process.train(self._backend, told, on_event, answer=answer)
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)

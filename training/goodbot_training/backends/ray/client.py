@@ -71,5 +71,5 @@ def _stats(found: Mapping[str, Any]) -> StepStats:
     numbers = {name: float(value) for name, value in found.items()}
     if not all(map(math.isfinite, numbers.values())):
         raise ValueError
-    numbers["tokens"], numbers["skipped"] = int(numbers.get("tokens", 0)), bool(numbers.get("skipped"))
-    return StepStats(**numbers)
+    tokens, skipped = int(numbers.pop("tokens", 0)), bool(numbers.pop("skipped", False))
+    return StepStats(**numbers, tokens=tokens, skipped=skipped)
