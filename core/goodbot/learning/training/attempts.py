@@ -68,7 +68,7 @@ class Attempts:
         found: Remote | Cluster | None,
     ) -> Mapping[str, Any]:
         """Start children until one comes to the end, or another would not help."""
-        answer = None if found is None else found.answer
+        elsewhere: dict[str, Any] = {} if found is None else {"answer": found.answer}
         while True:
             now = await self._store.write(lambda db: progress.begins(db, run))
             # A child that was killed without a word may have run out of memory, too.
@@ -76,7 +76,7 @@ class Attempts:
             before = kernel_kills()
             try:
                 told = {**job, "attempt": attempt}
-                return await worker_process.train(self._backend, told, on_event, answer=answer)
+                return await worker_process.train(self._backend, told, on_event, **elsewhere)
             except TrainingError as error:
                 out = error.kind == "oom" or (error.kind == "killed" and kernel_kills() > before)
                 await self._go_on_or_raise(run, error, out)
