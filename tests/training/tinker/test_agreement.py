@@ -18,7 +18,6 @@ require("peft")
 
 from goodbot_training.backends.adapters import read_adapter  # noqa: E402
 from goodbot_training.backends.torch.trainer import TorchBackend  # noqa: E402
-from goodbot_training.job.settings import OBJECTIVES  # noqa: E402
 from goodbot_training.job.types import Job  # noqa: E402
 from goodbot_training.round.run import run_round  # noqa: E402
 
@@ -40,33 +39,18 @@ def furthest(one: Path, other: Path) -> float:
     return max(float(np.abs(products[0][path] - products[1][path]).max()) for path in products[0])
 
 
-def said(raw: dict[str, Any]) -> dict[str, Any]:
-    """The same job where people have also said what was wrong, and what was right."""
-    for item, words in zip(raw["items"], ("That is too long.", "Short, as I like it."), strict=False):
-        item["hindsight"] = [{"text": words}]
-    return raw
-
-
-# Both sums of losses, one objective of each kind: SkyRL's mean is undone in the same place for all.
-CASES = [
-    (objective, mean) for objective in ("tapered", "filter", "scale", "reinforce") for mean in (False, True)
-]
-CASES += [(objective, False) for objective in OBJECTIVES if objective not in dict(CASES)]
-
-
-@pytest.mark.parametrize(("objective", "mean"), CASES)
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("objective", ["tapered", "filter", "scale", "reinforce"])
 async def test_loss_curve_and_adapter_agree(
-    objective: str, mean: bool, random_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    objective: str, mean: bool, random_model: Path, tmp_path: Path
 ) -> None:
     engine, settings = PeftEngine(random_model, mean=mean), {"objective": objective, "learning_rate": 1e-3}
-    # `kto` and `bco` compare an answer with those of its pass: there all of the step, so here, too.
-    monkeypatch.setattr("goodbot_training.backends.torch.trainer.OVERHEAD", 1 << 20)
     async with FakeTinker(engine) as server:
         far = remote(server, loss="mean" if mean else "sum")
-        raw = said(job(random_model, tmp_path / "there", settings=settings))
+        raw = job(random_model, tmp_path / "there", settings=settings)
         _, there = await train(far, raw)
     start = engine.begun(tmp_path / "start")
-    raw = said(job(random_model, tmp_path / "here", settings=settings, parent=str(start)))
+    raw = job(random_model, tmp_path / "here", settings=settings, parent=str(start))
     ours = here(raw)
     assert len(losses(there)) == 6
     assert losses(there) == pytest.approx(losses(ours), abs=1e-3)
