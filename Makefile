@@ -7,7 +7,7 @@ PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-serving test-agents test-ray check format changelog bench bench-scale bench-learning bench-learning-quick bench-words clean
+.PHONY: help demo test test-real test-serving test-agents test-ray check format changelog bench bench-gpu bench-scale bench-learning bench-learning-quick bench-words clean
 .PHONY: docs install install-test install-all ask-first
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make check    run the linters and the type checker"
 	@echo "make docs     build the docs site, with its search: build/docs/site/index.html"
 	@echo "make bench    run the benchmarks and print their tables"
+	@echo "make bench-gpu             what a GPU does: ten minutes on one, rows as they come (build/bench-gpu)"
 	@echo "make bench-scale           train the same ratings here, on Ray and by Tinker's protocol, and compare"
 	@echo "make bench-learning        compare the arms on streams of ratings (two hours; goes on where it stopped)"
 	@echo "make bench-learning-quick  the same in miniature (minutes)"
@@ -131,6 +132,9 @@ changelog: $(VENV)/installed-test
 
 bench: $(VENV)/installed-test
 	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+bench-gpu: $(ALL)
+	$(BIN)/python -m tests.benchmarks.bench_gpu $(ARGS)
 
 bench-scale: $(ALL)
 	$(BIN)/python -m tests.benchmarks.bench_scale $(ARGS)

@@ -27,6 +27,7 @@ from goodbot.api.server import BASE
 from goodbot_training.backends.mlx import register_backend as mlx
 from goodbot_training.backends.torch import register_backend as torch
 
+from tests.benchmarks import serving_adapters
 from tests.benchmarks.budget import Budget
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, make
 from tests.benchmarks.shapes import CPU, CUDA, toy
@@ -34,7 +35,7 @@ from tests.core.inference.servers import tiny
 
 CHATS = (1, 8, 32)
 TOKENS = 64
-_PARTS = ("swaps", "throughput", "waiting", "exact")
+_PARTS = ("swaps", "throughput", "waiting", "exact", "adapters")
 _SWAP_CHATS = 20
 _BLOCK = 25
 """Swaps; then the same chats without any for a third of that time: no machine is the same for an hour."""
@@ -54,7 +55,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="by default 3; 1 with --minutes")
     parser.add_argument("--rounds", type=int, default=4, help="questions of each chat")
     parser.add_argument("--part", choices=_PARTS)
-    parser.add_argument("--backend", choices=("torch", "mlx"), help="of swaps and waiting; else both")
+    parser.add_argument("--backend", choices=("torch", "mlx"), help="of all but throughput; else both")
     parser.add_argument("--cuda", action="store_true", help="a model of 0.5B on a GPU; torch alone")
     parser.add_argument("--toy", action="store_true", help="a tiny model and short answers: does it run?")
     parser.add_argument("--minutes", type=float, help="so long it may take: what is worth most comes first")
@@ -78,6 +79,7 @@ async def within(budget: Budget, options: argparse.Namespace, most: float = math
             "throughput": bench.throughput,
             "waiting": bench.waiting,
             "exact": bench.exact,
+            "adapters": bench.adapters,
         }
         order = ("throughput", "exact", "waiting", "swaps") if options.minutes is not None else _PARTS
         for part in order:
@@ -156,6 +158,15 @@ class Bench:
         for spec in self._specs:
             given = (spec, self._model, self._home / f"new-{spec.name}", self._options.repeats)
             await self._rows(spec.name, _one(waiting(*given)))
+
+    async def adapters(self) -> None:
+        """Rows of many adapters, beside those of one."""
+        self._budget.head(f"Many adapters: {serving_adapters.CHATS} chats", *serving_adapters.HEAD)
+        gc.freeze()  # as the process that answers does: else a collection goes through all that is here
+        for spec in self._specs:
+            given = (spec.name, self._model, self._options.repeats, self._options.rounds)
+            for line in serving_adapters.table(*given):
+                self._budget.row(*line)
 
     async def exact(self) -> None:
         """Whether it computes what it should."""

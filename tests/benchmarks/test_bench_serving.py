@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.benchmarks import bench_serving
+from tests.benchmarks import bench_serving, serving_adapters
 from tests.benchmarks.budget import Budget
 from tests.benchmarks.serving_contenders import Contender, Embedded, Generate, MlxServer, generating, make
 from tests.benchmarks.serving_schedulers import batching_in_torch
@@ -36,6 +36,16 @@ async def test_swaps_under_chats_fail_nobody(tmp_path: Path) -> None:
     assert row[:2] == ["torch", "6"]
     assert int(row[2]) > 4
     assert row[3] == "0", "failed, or signed by a version that was not active"
+
+
+def test_many_adapters_are_measured_beside_one(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("peft")
+    for name, value in {"COUNTS": (5, 6), "CHATS": 5, "TOKENS": 2, "_DRAWN": 6}.items():
+        monkeypatch.setattr(serving_adapters, name, value)
+    found = [*serving_adapters.table("torch", model, 1, 2)]
+    assert [line[:2] for line in found] == [["torch", "5"], ["torch", "6"]]
+    assert found[0][2] == "5"
+    assert all(float(line[3].replace(",", "")) > 0 and float(line[4]) > 0 for line in found)
 
 
 async def test_what_outlasts_the_minutes_is_a_row_and_not_waited_for(tmp_path: Path) -> None:

@@ -20,7 +20,10 @@ from tests.architecture.source import ROOT
 from tests.support import patience
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-LARGE = ("check", "bench-learning", "bench-learning-quick", "bench-words", "bench-scale", "test-ray")
+LARGE = (
+    *("check", "bench-gpu", "bench-learning", "bench-learning-quick", "bench-words", "bench-scale"),
+    "test-ray",
+)
 
 
 def backends(monkeypatch: pytest.MonkeyPatch, *, wheels: bool) -> dict[str, BackendSpec]:

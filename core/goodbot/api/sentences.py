@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say, size
 from goodbot.api.texts import ended as stopped
-from goodbot.base.worded import Worded
 
 _SAID = ("server", "plugin", "replaces")
 """Conditions that are told by a code of their own (`kept`), or that somebody else has put into words."""
@@ -179,8 +178,6 @@ def _shown(facts: Mapping[str, Any], language: str) -> dict[str, Any]:
         code, inner = facts["what"]
         made = _MADE.get(code)
         shown["what"] = made(language, **inner) if made else say(code, language, **_shown(inner, language))
-    if said := shown.pop("said", None):  # an error that has a text of its own in the catalogue
-        shown["why"] = reworded(Worded(said[0], **said[1]), language)
     if "change" in facts:
         shown["interval"] = say("check_interval", language, **shown)
         on = "check_on_rounds" if facts.get("rounds", 0) > 1 else "check_on"

@@ -14,7 +14,7 @@ from goodbot.api.learnt import card, drifted
 from goodbot.api.overview import LearntCard, Overview, TrainingNow, VersionRatings
 from goodbot.api.sentences import clause_of, ended, sentence
 from goodbot.api.server import BASE
-from goodbot.api.texts import joined, retold, say
+from goodbot.api.texts import joined, say
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call
 from goodbot.commands.liked import liked

@@ -11,8 +11,8 @@ from typing import Any
 from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
-from goodbot.api.sentences import brief, clause, version, words
-from goodbot.api.texts import beside, percent, retold, reworded, say
+from goodbot.api.sentences import brief, clause, clause_of, version, words
+from goodbot.api.texts import beside, percent, reworded, say
 from goodbot.base.busy import TurnedAway
 from goodbot.base.clock import ago
 from goodbot.commands.base import DETAILS, Call, Result

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from goodbot.api.events import Message
 from goodbot.api.learnt import AnsweredTwice, Learnt, account, drifted, shown
-from goodbot.api.sentences import Reason, brief, clause, sentence, words
+from goodbot.api.sentences import Reason, brief, clause, clause_of, sentence, words
 from goodbot.api.server import BASE, GenerateRequest
 from goodbot.api.texts import commas, day, joined, pauses, reworded, say
 from goodbot.api.turns import CHOICE

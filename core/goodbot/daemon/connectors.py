@@ -111,6 +111,7 @@ class ConnectorManager:
         except RetriableError as error:
             logger.warning("%s did not start, it is tried again: %s", name, error, extra=ids)
             self._errors[name] = Worded("{why} (trying again)", why=said_by(error))
+            self._retrying.add(name)
             return error.retry_after
         except GoodbotError as error:
             logger.error("%s did not start: %s", name, error, extra=ids)

@@ -173,8 +173,7 @@ def reworded(said: object, language: str = "") -> str:
     """
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said
-    text, values = (found.text, found.values) if isinstance(found, Worded) else (str(found), {})
-    if language == ENGLISH or ("{" in text and not values):
+    if language == ENGLISH:
         return str(found)
     worded = found if isinstance(found, Worded) else Worded(str(found))
     key = _known().get(worded.text)

@@ -67,7 +67,7 @@ class LoraServer(RemoteServer):
     async def look(self) -> str:
         base = await super().look()
         why = await self.lacks()
-        self.complaint = Worded(why, place=self.upstream.place) if why else ""
+        self.complaint = Worded(why, place=self.upstream.place) if why else await self._few()
         # Each time: its owner may have started it anew with other options.
         self.follows_temperature, self.follows_filters = await self._are_followed(base)
         return base
@@ -182,19 +182,25 @@ class LoraServer(RemoteServer):
             return self.upstream.refused(reply)
         if reply.status in (404, 405) and "adapter" not in words:
             return AdapterError(Worded(NOT_NOW, place=place))
+        if _says(words, _FULL):
+            full = (
+                "{place} has no room for another adapter: start it with {option} {count} or more, "
+                "or unload some there"
+            )
+            option, count = self.slots_option
+            return AdapterError(Worded(full, place=place, option=option, count=count))
         if "not enabled" in words:
             without = (
                 "{place} was started without --enable-lora: start it as `goodbot doctor serving` prints it"
             )
             return AdapterError(Worded(without, place=place))
-        if any(sign in words for sign in _FORBIDDEN):
+        if _says(words, _FORBIDDEN):
             forbidden = (
                 "{place} may not read {path}: run it as the user who runs goodbot, or give its user "
-                "the right "
-                "to read there"
+                "the right to read there"
             )
             return AdapterError(Worded(forbidden, place=place, path=path))
-        if any(sign in words for sign in _UNSEEN):
+        if _says(words, _UNSEEN):
             unseen = (
                 "{place} does not see {path}: in a container or on another machine, mount {parent} there and "
                 "set [adapters] path_on_server to where it is mounted"

@@ -127,7 +127,8 @@ class OllamaServer(RemoteServer):
                 "or newer"
             )
             raise AdapterError(Worded(old, version=version))
-        if (shown := await self._api.show(base)).remote:
+        shown = await self._api.show(base)
+        if shown.remote:
             cloud = (
                 "{name} runs in Ollama's cloud, where no adapter goes: set [serving] model to one of this "
                 "machine's"
@@ -152,8 +153,9 @@ class OllamaServer(RemoteServer):
     async def _made(self, version: int, directory: Path, form: AdapterFormat) -> str:
         file = _one_file(await self.parts.convert(directory, form), directory)
         blob = await asyncio.to_thread(digest_of, file)
-        name = self._settings.name or repository(self.names[BASE])
-        name = self._tags.name_for(name, version, blob, taken=await self._api.tags())
+        name = self._tags.name_for(
+            self._settings.name or repository(self.names[BASE]), version, blob, taken=await self._api.tags()
+        )
         self._tags.made[name] = TaggedVersion(version=version, blob=blob)
         await asyncio.to_thread(self._tags.save)
         made: dict[str, Any] = {"files": {"model.gguf": blob}}
@@ -187,8 +189,8 @@ class OllamaServer(RemoteServer):
         except StatusError as error:
             if error.reply.status != 404:
                 raise
-            told = "Ollama says that it made {name}, and has no such model"
-            raise ServerError(Worded(told, name=name)) from error
+            none = Worded("Ollama says that it made {name}, and has no such model", name=name)
+            raise ServerError(none) from error
         if modelfile and blob.replace(":", "-") not in modelfile.replace(":", "-"):
             raise ServerError(Worded("Ollama made {name} without the file that it was given", name=name))
         try:
@@ -242,8 +244,9 @@ class OllamaServer(RemoteServer):
         asked = (name, json.dumps(list(request.messages)))
         if asked in self._proven:
             return {}
-        likely = {"logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
-        told = await self._api.first({**body(name, request), **likely})
+        told = await self._api.first(
+            {**body(name, request), "logprobs": True, "top_logprobs": min(top, _MOST_TOLD)}
+        )
         self._proven.add(asked)
         return told
 
@@ -265,7 +268,8 @@ class OllamaServer(RemoteServer):
         if not await self.quiet(_ROOM_SECONDS):
             return False
         with contextlib.suppress(ServerError):
-            for name in (names := set(self.names.values())):
+            names = set(self.names.values())
+            for name in names:
                 await self._api.free(name)
             for _ in range(_FREE_CHECKS):
                 if not names & set(await self._api.running()):
@@ -280,8 +284,9 @@ class OllamaServer(RemoteServer):
             self._later(self._api.preload(self.name_of(self._active)))
 
 
-_SAID = ({"role": "user", "content": "Hello"},)
-_HELLO = GenerateRequest(messages=_SAID, max_tokens=1, temperature=0.0, seed=0)
+_HELLO = GenerateRequest(
+    messages=({"role": "user", "content": "Hello"},), max_tokens=1, temperature=0.0, seed=0
+)
 
 
 def _one_file(found: Path, directory: Path) -> Path:

@@ -16,6 +16,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
+from goodbot.base.worded import said_by
 from goodbot.inference.servers.health import HealthMonitor, probe
 from goodbot.learning.adapters.catalogue import Catalogue
 from goodbot.store import Store, canaries
@@ -186,8 +187,8 @@ class Deployment(Catalogue):
                 self.canary = canary
             except (AdapterError, NotServedError) as error:
                 self.canary = BASE
-                why, now = str(error), self._clock.now()
-                logger.error("v%d is no canary: %s", canary, why, extra={"version": canary})
+                why, now = said_by(error), self._clock.now()
+                logger.error("v%d is no canary: %s", canary, error, extra={"version": canary})
                 await self._store.write(lambda db: canaries.fail(db, canary, why, now))
                 await self._drop(canary)
             except ServerError as error:

@@ -48,9 +48,7 @@ class Attempts:
         """
         before_this = await self._store.read(lambda db: progress.of(db, run))
         if before_this.starts >= MOST:
-            raise TrainingError(
-                f"goodbot ended {before_this.starts} times while it trained{before_this.where}", kind="died"
-            )
+            raise TrainingError(_ended(before_this), kind="died")
         found = await asyncio.to_thread(remote.allowed, self._core.config, self._backend)
         if found is None:
             return await self._tried(run, job, on_event, None)
@@ -59,6 +57,7 @@ class Attempts:
             done = await self._tried(run, job, on_event, found)
         finally:
             await found.close()
+        return {**done, "metrics": {**done.get("metrics", {}), **found.traffic}}
 
     async def _tried(
         self,

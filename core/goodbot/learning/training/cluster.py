@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import socket
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +59,8 @@ class Cluster:
     key: Secret = field(default=Secret(""), repr=False)
     model: Path | None = None
     """Where the base lies here."""
+    traffic: Counter[str] = field(default_factory=Counter[str], init=False, repr=False)
+    """`bytes_sent` and `bytes_received`, of what was asked and answered, for the run's metrics."""
     _process: asyncio.subprocess.Process | None = field(default=None, init=False, repr=False)
     _draining: asyncio.Task[None] | None = field(default=None, init=False, repr=False)
     _lines: deque[str] = field(default_factory=lambda: deque[str](maxlen=_LAST_LINES), init=False, repr=False)

@@ -20,6 +20,7 @@ from goodbot.api.model_shape import Architecture
 from goodbot.api.sentences import Reason, because
 from goodbot.base import trees
 from goodbot.base.errors import GoodbotError, TrainingError
+from goodbot.base.worded import said_by
 from goodbot.config import clear
 from goodbot.learning import worker_process
 from goodbot.learning.adapters.registry import AdapterRegistry

@@ -21,15 +21,6 @@ logger = logging.getLogger(__name__)
 NO_VERDICT = because("kept_no_verdict")
 
 
-def failing(code: str, error: BaseException) -> Reason:
-    """A reason whose `why` is an error; one that is `Worded` is told in the reader's language."""
-    said = said_by(error)
-    facts: dict[str, Any] = {"why": str(said)}
-    if isinstance(said, Worded) and said.values:
-        facts["said"] = [said.text, {name: str(value) for name, value in said.values.items()}]
-    return Reason(code, facts)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunOutcome:
     """How a run ended. `version` is the new adapter when `state` is `activated`."""

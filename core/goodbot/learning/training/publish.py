@@ -22,9 +22,10 @@ from goodbot.api.sentences import Reason, because, in_words
 from goodbot.base import full_disk, trees
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
 from goodbot.base.worded import said_by
-from goodbot.learning.adapters.registry import AdapterRegistry, NotServedError
+from goodbot.learning.adapters.deployment import NotServedError
+from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
-from goodbot.learning.training.outcome import RunOutcome, failing
+from goodbot.learning.training.outcome import RunOutcome
 from goodbot.store import adapters, canaries, comparisons, objections, runs, settings
 
 logger = logging.getLogger(__name__)
