@@ -89,12 +89,11 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-test $(PEERS)
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-# On a real model, torch in one process and MLX in the other: each computes with one processor. It is made first,
-# outside of the tests, which reach nothing but loopback; without it each of them says why.
+# On a real model, torch and then MLX. It is made first, outside of the tests, which reach
+# nothing but loopback; without it each of them says why.
 test-real: $(VENV)/installed-real
 	-@$(BIN)/python -m tests.real.model
-	$(BIN)/python -m pytest -m real -rsfE --timeout 900 --numprocesses 2 --dist loadgroup $(ARGS) \
-	  $(if $(filter tests/%,$(ARGS)),,tests/real)
+	$(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test
