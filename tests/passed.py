@@ -40,25 +40,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (file := _file()) is None:
         return
     known = _known(file)
-    again = [item for item in items if _name(item.nodeid) in known]
-    items[:] = [item for item in items if _name(item.nodeid) not in known]
+    again = [item for item in items if item.nodeid in known]
+    items[:] = [item for item in items if item.nodeid not in known]
     config.hook.pytest_deselected(items=again)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """A test has passed if it ran, and neither it nor what it needs and leaves has failed."""
     if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
-        _PASSED.setdefault(_name(report.nodeid), True)
+        _PASSED.setdefault(report.nodeid, True)
     elif report.failed:
-        _PASSED[_name(report.nodeid)] = False
+        _PASSED[report.nodeid] = False
     name = report.nodeid.partition("::")[0]
     _WHOLE[name] = _WHOLE.get(name, True) and report.passed and not hasattr(report, "wasxfail")
-
-
-def _name(nodeid: str) -> str:
-    """Without the name of its group, which stands behind it with `--dist loadgroup`."""
-    name, _, group = nodeid.rpartition("@")
-    return name if name and "]" not in group else nodeid
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -207,7 +207,6 @@ def test_programs_under_test_hear_ctrl_c_though_our_parent_ignores_it(tmp_path: 
 def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
-        "@pytest.mark.xdist_group('a group')\n"
         "@pytest.mark.parametrize('of', ['a@b'])\n"
         "def test_passes(of): pass\n"
         "def test_fails(): assert os.environ.get('MENDED')\n"
@@ -219,7 +218,7 @@ def test_what_has_passed_is_not_run_again(tmp_path: Path) -> None:
         "    assert os.environ.get('MENDED')\n"
         "def test_leaves(leaves): pass\n"
     )
-    words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v", "--dist", "loadgroup"]
+    words = [sys.executable, "-m", "pytest", "-p", "tests.passed", "test_it.py", "-v"]
     flags = ["-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider", *TWO_WORKERS]
     more = {**ALONE, "GOODBOT_TESTS_PASSED": "passed"}
     first = run([*words, *flags], cwd=tmp_path, **more)

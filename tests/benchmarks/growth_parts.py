@@ -11,7 +11,7 @@ import heapq
 import itertools
 import random
 import tomllib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -158,14 +158,15 @@ def in_line(gaps: Iterator[float], seconds: float, servers: int, jobs: int) -> W
             yield env.timeout(seconds)
         took.append(env.now - came)
 
-    def come() -> Going:
-        for gap in itertools.islice(gaps, jobs):
-            yield env.timeout(gap)
-            env.process(one(env.now))
-
-    env.process(come())
+    env.process(_coming(env, itertools.islice(gaps, jobs), one))
     env.run()
     return waits(took, jobs * seconds / servers / env.now)
+
+
+def _coming(env: simpy.Environment, gaps: Iterable[float], one: Callable[[float], Going]) -> Going:
+    for gap in gaps:
+        yield env.timeout(gap)
+        env.process(one(env.now))
 
 
 def answering(pace: Pace, tokens: int, gaps: Iterator[float], answers: int) -> Waits:
@@ -178,12 +179,7 @@ def answering(pace: Pace, tokens: int, gaps: Iterator[float], answers: int) -> W
         yield sampler.ask(tokens)
         took.append(env.now - came)
 
-    def come() -> Going:
-        for gap in itertools.islice(gaps, answers):
-            yield env.timeout(gap)
-            env.process(one(env.now))
-
-    env.process(come())
+    env.process(_coming(env, itertools.islice(gaps, answers), one))
     env.run()
     return waits(took, sampler.busy / env.now)
 

@@ -80,16 +80,7 @@ WORDED = (
     TRL,
     "OpenClaw, combined",
 )
-STEERED = (
-    "frozen",
-    "notes",
-    DEFAULT,
-    "hindsight",
-    "hybrid",
-    "hybrid, all tokens",
-    "hybrid + note",
-    "tapered + note",
-)
+STEERED = tuple(arm for arm in WORDED if arm not in ("any wish", TRL, "OpenClaw, combined"))
 ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)
 """On the other bases: without what was out of the question on the shipped one."""
 MISLED = ("frozen", DEFAULT, "hindsight", "hybrid")

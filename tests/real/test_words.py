@@ -26,7 +26,7 @@ from goodbot_training.round.rollouts import build_rollouts
 
 from tests.support import require
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.xdist_group("words")]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 QUESTIONS = (
     "How do I make tea?",
