@@ -61,7 +61,7 @@ def ratings(model: Path, output: Path, count: int, **changes: Any) -> dict[str, 
             **one[number % 2],
             "id": f"turn-{number}",
             "messages": [{"role": "user", "content": f"What is {number} and {number + 1}?"}],
-            "split": "held_out" if number % 6 == 5 else "train",
+            "split": "held_out" if number % 12 in (5, 10) else "train",
             "temperature": 1.0,
             "unscored": True,
         }
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="make bench-scale")
     parser.add_argument("--model", type=Path, default=MODEL)
-    parser.add_argument("--ratings", type=int, default=48)
+    parser.add_argument("--ratings", type=int, default=96)
     options = parser.parse_args(arguments)
     if find_spec("torch") is None or find_spec("peft") is None:
         sys.exit("torch is not installed: `make install-all` does it")

@@ -97,10 +97,14 @@ class PeftEngine:
         model = self.create(next(w.shape[0] for n, w in self.first.items() if "lora_A" in n), 0)
         self.export(model, directory)
         save_file(self.first, str(directory / WEIGHTS))
+        config = json.loads((directory / CONFIG).read_text())
+        config["base_model_name_or_path"] = ""  # PEFT names the path, which to us is another base
+        (directory / CONFIG).write_text(json.dumps(config))
         return directory
 
 
 WEIGHTS = "adapter_model.safetensors"
+CONFIG = "adapter_config.json"
 
 
 def _logprobs(model: Any, datum: dict[str, Any]) -> torch.Tensor:
@@ -121,8 +125,8 @@ def _changed(directory: Path, change: Any) -> None:
 
 def _smaller_rank(directory: Path) -> None:
     _changed(directory, lambda t: {n: p[:1] if "lora_A" in n else p[:, :1] for n, p in t.items()})
-    config = json.loads((directory / "adapter_config.json").read_text())
-    (directory / "adapter_config.json").write_text(json.dumps({**config, "r": 1}))
+    config = json.loads((directory / CONFIG).read_text())
+    (directory / CONFIG).write_text(json.dumps({**config, "r": 1}))
 
 
 def _narrow(directory: Path) -> None:
