@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
 from typing import Any, cast
 
+import aiohttp
 from goodbot.api.chat_answers import is_failure
 from goodbot.base.errors import ServerError
 from goodbot.base.sse import EventStream
@@ -16,7 +18,7 @@ from goodbot_connectors.kit.bridge.refused import HttpError
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""
-_LONGEST = 256 * 1024 * 1024
+LONGEST = 256 * 1024 * 1024
 """Bytes of a stream, undone; of a longer one nothing is kept."""
 _AT_ONCE = 16 * 1024
 """Bytes of a stream that are read together: it costs less than piece by piece."""
@@ -33,7 +35,7 @@ class ResponseTap:
     def __init__(self, answer: ResponseReader, *, stream: bool, coding: str = "") -> None:
         """`coding`: what the bytes are compressed with."""
         self._answer, self._stream = answer, stream
-        self._layer = Undone(coding, _LONGEST)
+        self._layer = Undone(coding, LONGEST)
         self._events = EventStream()
         self._pieces: list[bytes] = []
         self._size = 0
@@ -121,6 +123,24 @@ class ResponseTap:
 
     def _lose(self) -> None:
         self._lost, self._pieces = True, []
+
+
+async def pieces(title: str, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
+    """The bytes of an answer as they come, undone, and no more of them than are kept of one.
+
+    Raises ServerError for one without end, and what aiohttp raises.
+    """
+    left = LONGEST if response.content_type == "text/event-stream" else LARGEST
+    async for piece in response.content.iter_any():
+        left -= len(piece)
+        if left < 0:
+            raise ServerError(f"{title} does not come to an end with its answer")
+        yield piece
+
+
+async def at_once(title: str, response: aiohttp.ClientResponse) -> bytes:
+    """All of them. Raises as `pieces`."""
+    return b"".join([piece async for piece in pieces(title, response)])
 
 
 def parsed(data: str | bytes) -> dict[str, Any]:

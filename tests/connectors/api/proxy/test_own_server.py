@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import io
 import json
 from pathlib import Path
@@ -16,6 +17,7 @@ from goodbot.api.completions import FarSide
 from goodbot.api.manners import Manners, formed
 from goodbot.base.sampling import Filters
 from goodbot.conversation import capture_rules
+from goodbot_connectors.api.proxy import listening
 from goodbot_connectors.api.proxy.own.asking import guarded
 
 from tests.connectors.api.proxy import requests, schemas
@@ -157,6 +159,27 @@ async def test_embeddings_come_from_the_server(
         async with web.post(ground.url + "/v1/embeddings", json=body, headers=ground.bearer) as response:
             assert (await response.json())["data"][0]["embedding"] == [0.5, -0.5]
     assert vllm.got[0].json == {"input": "dogs", "model": "goodbot-v3"}
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/v1/embeddings"])
+async def test_26_4_an_answer_without_end_is_not_kept(
+    tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one that is small and unpacks to very much: all of it was read into goodbot's memory."""
+    for name in ("LARGEST", "LONGEST"):
+        monkeypatch.setattr(listening, name, 64 << 10)
+    vllm.says = "x" * (1 << 20)
+    vllm.packs = "gzip", lambda data: gzip.compress(data.ljust(1 << 20))
+    async with proxied(tmp_path, model=Scripted(far=far_side(vllm.url))) as ground:
+        body = {**requests.BODIES.get(path, {"model": "x", "input": "dogs"}), "stream": False}
+        async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+            assert response.status == 503
+            assert "does not come to an end" in (await response.json())["error"]["message"]
+        if path == PATHS[0]:
+            body = {**body, "stream": True}
+            async with web.post(ground.url + path, json=body, headers=ground.bearer) as response:
+                assert b"error" in await response.read()
+        assert ground.host.attempts == []
 
 
 async def test_a_schema_goes_there_in_its_own_words(

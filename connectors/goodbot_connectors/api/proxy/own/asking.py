@@ -18,6 +18,7 @@ from goodbot.base.sampling import Filters, merged
 from goodbot.base.sse import EventStream
 from multidict import CIMultiDict
 
+from goodbot_connectors.api.proxy import listening
 from goodbot_connectors.api.proxy.dialects.chat import ChatAnswer
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ChatResponse, count, objects
 from goodbot_connectors.api.proxy.dialects.tools import InTurn
@@ -224,7 +225,7 @@ async def _chunks(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenera
 
 async def _pieces(far: FarSide, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
     try:
-        async for piece in response.content.iter_any():
+        async for piece in listening.pieces(far.title, response):
             yield piece
     except (aiohttp.ClientError, TimeoutError) as error:
         raise ServerError(f"{far.title} broke its answer off") from error

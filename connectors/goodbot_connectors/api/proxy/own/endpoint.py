@@ -17,7 +17,7 @@ from goodbot.base.errors import GoodbotError, ServerError
 from goodbot.base.sampling import Filters, merged
 from goodbot.base.thoughts import Thought
 
-from goodbot_connectors.api.proxy import errors
+from goodbot_connectors.api.proxy import errors, listening
 from goodbot_connectors.api.proxy.capture import TURN, Capture, ProxyRequest
 from goodbot_connectors.api.proxy.dialects import chat, completions, messages, responses
 from goodbot_connectors.api.proxy.dialects.shapes import ChatRequest, ResponseReader
@@ -246,14 +246,14 @@ class OwnDoor:
         given = asking.theirs(asked, about.body)
         async with self._fars.asked(far, path, made, given) as (response, far):
             if response.content_type != "text/event-stream":
-                body = editor.whole(await response.read())
+                body = editor.whole(await listening.at_once(far.title, response))
                 turn = await kept()
                 named = {TURN: turn} if turn else {}
                 return web.Response(body=body, content_type="application/json", headers=named)
             out = web.StreamResponse(headers={**_STREAM, **self._named(call)})
             await out.prepare(request)
             try:
-                async for piece in response.content.iter_any():
+                async for piece in listening.pieces(far.title, response):
                     edited = editor.feed(piece)
                     if editor.over:  # who has seen the end may rate it at once
                         await kept()
@@ -280,8 +280,8 @@ class OwnDoor:
             fields = ("input", "encoding_format", "dimensions")
             given = {name: body[name] for name in fields if name in body}
             made = {**given, "model": far.fields["model"]}
-            async with self._fars.asked(far, EMBEDDINGS, made, frozenset(made)) as (response, _):
-                data = await response.read()
+            async with self._fars.asked(far, EMBEDDINGS, made, frozenset(made)) as (response, far):
+                data = await listening.at_once(far.title, response)
         return web.Response(body=data, content_type="application/json")
 
 
