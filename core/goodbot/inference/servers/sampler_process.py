@@ -16,19 +16,18 @@ import os
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from goodbot.api.backend import BackendSpec
 from goodbot.base import spawn
 from goodbot.base.errors import AdapterError, ServerError, message_of
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded
+from goodbot.inference.servers import sampler_lines
+from goodbot.inference.servers.sampler_lines import Answer, Heard
 
 logger = logging.getLogger(__name__)
 
-_LINE_LIMIT = 64 * 1024 * 1024
-_PART = 64 * 1024
-"""Bytes that are read at once, at most."""
 _STOP_SECONDS = 5.0
 _START_SECONDS = 600.0
 _SILENT_SECONDS = 300.0
@@ -38,7 +37,6 @@ _LAST_LINES = 200
 """Of its stderr."""
 _PIECES = ("text", "thought")
 """Events behind which more of an answer comes."""
-Answer = dict[str, Any]
 
 
 class SamplerProcess:
@@ -56,7 +54,7 @@ class SamplerProcess:
         self._said: deque[str] = deque()
         """The last lines of its stderr, where it tells what it died of."""
         self._draining: asyncio.Task[None] | None = None
-        self._answers: dict[str, asyncio.Queue[Answer]] = {}
+        self._answers: dict[str, Heard] = {}
         self._ids = itertools.count(1)
         self._open: set[str] = set()
         """Requests whose last answer has not come."""
@@ -78,7 +76,7 @@ class SamplerProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                limit=_LINE_LIMIT,
+                limit=sampler_lines.LINE_LIMIT,
                 environ=self._environ,
                 cage=self._cage,
             )
@@ -93,7 +91,8 @@ class SamplerProcess:
             await self._send({"protocol": 1, "model": str(self._model), "seed": 0})
             async with asyncio.timeout(_START_SECONDS):
                 line = await process.stdout.readline() if process.stdout else b""
-                first = _answer(line) if line else {"reason": Worded("the sampler process ended at once")}
+                at_once = Worded("the sampler process ended at once")
+                first = sampler_lines.answer(line) if line else {"reason": at_once}
         except (TimeoutError, OSError, ValueError) as error:
             first = {"reason": Worded("the sampler process did not come up ({why})", why=message_of(error))}
         finally:
@@ -101,7 +100,8 @@ class SamplerProcess:
                 await self.stop()
         if first.get("event") != "ready":
             _tell({"trace": "\n".join(self._said), **first})
-            raise ServerError(first.get("reason", Worded("the sampler process is not ready")))
+            why = first.get("reason", Worded("the sampler process is not ready"))
+            raise ServerError(sampler_lines.reason(why))
         self._reader = asyncio.create_task(self._read(process), name="sampler answers")
 
     async def stop(self) -> None:
@@ -143,7 +143,7 @@ class SamplerProcess:
         """Its answers to a request, as they come. Leaving before the last one cancels it."""
         if not self.alive():
             raise ServerError(Worded("the model is not running"))
-        id_, queue = str(next(self._ids)), asyncio.Queue[Answer]()
+        id_, queue = str(next(self._ids)), Heard()
         self._answers[id_] = queue
         last = False
 
@@ -212,18 +212,22 @@ class SamplerProcess:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Hand each answer to whoever asked; at the end, tell all that are still waiting."""
         try:
-            async for answer in _lines(process):
+            async for answer, size in sampler_lines.lines(process):
                 self._heard = asyncio.get_running_loop().time()
-                _tell(answer)
                 id_ = str(answer.get("id"))
                 if answer["event"] not in _PIECES:
                     self._open.discard(id_)
                 if (queue := self._answers.get(id_)) is not None:
+                    _tell(answer)
+                    queue.size += size
+                    if queue.size > sampler_lines.LINE_LIMIT:
+                        raise ValueError("that answer is too long")
                     queue.put_nowait(answer)
         except ValueError:
             logger.error("the sampler process wrote something that is not its protocol")
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
+            await sampler_lines.throw_away(process)
         code = await _ended(process)  # whoever closes the conversation has nothing to do any more
         end = self._end or Worded("exit code {code}", code=code)
         reason = Worded("the sampler process ended ({why})", why=end)
@@ -255,23 +259,6 @@ async def _ended(process: asyncio.subprocess.Process) -> int:
         return await process.wait()
 
 
-async def _lines(process: asyncio.subprocess.Process) -> AsyncGenerator[Answer, None]:
-    """Its answers until it ends; those of a step come together. Raises ValueError for anything else."""
-    assert process.stdout is not None  # noqa: S101  opened as a pipe
-    began: list[bytes] = []
-    """Of a line whose end has not come."""
-    while part := await process.stdout.read(_PART):
-        *lines, rest = part.split(b"\n")
-        if lines:
-            yield _answer(b"".join((*began, lines[0])))
-            began = []
-            for line in lines[1:]:
-                yield _answer(line)
-        began.append(rest)
-        if len(began) * _PART > _LINE_LIMIT and sum(map(len, began)) > _LINE_LIMIT:
-            raise ValueError("that line is too long")
-
-
 def _there(path: Path) -> os.stat_result | None:
     try:
         return path.stat()
@@ -279,20 +266,13 @@ def _there(path: Path) -> os.stat_result | None:
         return None
 
 
-def _answer(line: bytes) -> Answer:
-    answer = json.loads(line)
-    if not isinstance(answer, dict) or "event" not in answer:
-        raise ValueError("that is no answer")
-    return cast("Answer", answer)
-
-
 def _tell(answer: Answer) -> None:
     """Where an error came from, into the log; nobody's message is in it."""
     if trace := answer.get("trace"):
-        logger.error("the sampler process: %s", str(trace))
+        logger.error("the sampler process: %s", sampler_lines.trace(trace))
 
 
 def _raise_if_error(answer: Answer) -> None:
     if answer["event"] == "error":
-        reason = answer.get("reason", Worded("the model server failed"))
+        reason = sampler_lines.reason(answer.get("reason", Worded("the model server failed")))
         raise AdapterError(reason) if answer.get("kind") == "adapter" else ServerError(reason)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from goodbot.base import spawn
 from goodbot.base.errors import ServerError
+from goodbot.inference.servers import sampler_lines
 from goodbot.inference.servers.sampler_process import SamplerProcess
 from goodbot.testing.patience import patience
 
@@ -72,3 +73,36 @@ async def test_it_is_never_held_up_by_what_it_says(tmp_path: Path) -> None:
     async with asyncio.timeout(patience(60)):
         assert (await one.call("served"))["event"] == "ok"
     await one.stop()
+
+
+async def test_s8_what_it_says_of_an_error_is_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Code of a model could speak in it: 5 MB of reason went to whoever asked, 5 MB of trace into the log."""
+    said = "{'event': 'error', 'id': '1', 'reason': 'x' * (5 << 20), 'trace': 'y' * (5 << 20) + 'end'}"
+    unasked = "print(json.dumps({'event': 'error', 'id': '7', 'trace': 'nobody has asked'}))"
+    says = f"print(json.dumps({said}), flush=True)"
+    one = sampler(tmp_path, f"{_READY}; sys.stdin.readline(); {unasked}; {says}; sys.stdin.read()")
+    await one.start()
+    with pytest.raises(ServerError) as caught:
+        await one.call("served")
+    await one.stop()
+    assert 0 < len(str(caught.value)) < 1000
+    assert len(logged(caplog)) < 30_000
+    assert "yend" in logged(caplog)
+    assert "nobody has asked" not in logged(caplog)
+
+
+async def test_26_4_an_answer_that_grows_and_grows_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever asked was slow to take its pieces, and all of them waited in goodbot's memory."""
+    monkeypatch.setattr(sampler_lines, "LINE_LIMIT", 1 << 20)
+    piece = "print(json.dumps({'event': 'text', 'id': '1', 'text': 'x' * 99_000}), flush=True)"
+    one = sampler(tmp_path, f"{_READY}; sys.stdin.readline()\nwhile True: {piece}")
+    await one.start()
+    async with one.request("generate") as answers:
+        await until(lambda: not one.alive(), seconds=60)
+        with pytest.raises(ServerError, match="ended"):
+            async for _ in answers:
+                pass
+    await one.stop()
+    assert "not its protocol" in logged(caplog)
