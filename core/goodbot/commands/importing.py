@@ -25,7 +25,8 @@ from goodbot.learning.training.settings import vocabulary
 from goodbot.store import importing, workshop
 from goodbot.store.importing import ImportedAnswer
 
-_PAGE = 50
+_PAGE, _PAGE_LENGTH = 50, 8 << 20
+"""Answers that are looked at together, and characters of the file: some may be very long."""
 _UNSTORABLE = (StoreError, UnicodeError, OverflowError)
 _TOLD = 5
 """So many of those that were left out are told apart."""
@@ -55,13 +56,20 @@ async def _store(call: Call, path: Path) -> dict[str, Any]:
         now=now,
     )
 
+    at = 0
+
     def page(records: Iterator[tuple[int, Any]], first: int) -> list[tuple[int, ImportedAnswer | Unfit]]:
+        nonlocal at
         found: list[tuple[int, ImportedAnswer | Unfit]] = []
-        for number, (_, record) in enumerate(islice(records, _PAGE), first):
+        began = at
+        for number, (end, record) in enumerate(islice(records, _PAGE), first):
             try:
                 found.append((number, checked(record, here)))
             except Unfit as error:
                 found.append((number, error))
+            at = end
+            if at - began > _PAGE_LENGTH:
+                break
         return found
 
     records, number = objects(path), 1

@@ -33,7 +33,8 @@ def unfit(event: CaptureEvent) -> Reason | None:
         return because("capture_kind")
     if not event.messages or len(event.messages) > _MESSAGES:
         return because("capture_messages", most=_MESSAGES)
-    left = LONGEST - len(event.response) - len(event.thought)
+    numbers = (event.prompt_tokens, event.tokens)  # each of them is a character at least
+    left = LONGEST - len(event.response) - len(event.thought) - sum(map(len, numbers))
     for message in event.messages:
         if not isinstance(message.get("role"), str):
             return because("capture_role")

@@ -14,6 +14,9 @@ from goodbot.base.worded import Worded
 
 _LARGEST = 16 * 1024 * 1024
 """Bytes of one value: more is no text that somebody rated."""
+_TURN, _TURNS, _BYTES = 10_000, 100, 1000
+"""SQLite's instructions between two looks; and how many looks are free, besides one for so many bytes: a row
+takes some 40 instructions, and 30 bytes at least."""
 _FEEDBACK = ("id", "model", "prompt", "response", "rating", "rollout_context", "source", "created_at")
 """Columns of ReinforceClaw 0.1.0; its earlier databases lack some."""
 _NEEDED = {"id", "model", "prompt", "response", "rating"}
@@ -21,6 +24,22 @@ _NEEDED = {"id", "model", "prompt", "response", "rating"}
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+def _bound(db: sqlite3.Connection, path: Path) -> None:
+    """End what takes longer than its file is large: a tree whose branches meet again has no end to come to.
+
+    SQLite itself looks for that only where it checks a file, and Ctrl-C would not be heard.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    left = _TURNS + sum(one.stat().st_size for one in (path, log) if one.is_file()) // _BYTES
+
+    def over() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    db.set_progress_handler(over, _TURN)
 
 
 def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -33,6 +52,7 @@ def reinforceclaw(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)) as db:
             db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+            _bound(db, path)
             db.text_factory = _text
             db.execute("PRAGMA trusted_schema = 0")
             db.execute("PRAGMA query_only = 1")

@@ -17,6 +17,8 @@ import pytest
 from goodbot.base import full_disk
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.cli import importing as laying
+from goodbot.commands import importing as command
+from goodbot.conversation import capture_rules
 from goodbot.conversation.imports import files
 from goodbot.store import acceptance, comparisons, feedback, importing, turns, workshop
 
@@ -376,3 +378,34 @@ async def test_whom_a_file_names_keeps_nobodys_words_from_teaching(tmp_path: Pat
         await bring_in(bot, written(tmp_path / "x.jsonl", {**RECORD, "connector": "slack", "talker": "U9"}))
         assert await rows(bot.store, "SELECT count(*) FROM turns WHERE talker = 'U9'") == [(1,)]
         assert await rows(bot.store, "SELECT * FROM talkers") == before
+
+
+async def test_26_4_long_answers_are_not_all_held_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifty of 60 MB each were in the daemon's memory together."""
+    real, pages = command._stored, list[int]()
+
+    async def stored(call: Any, found: Any, now: float) -> Any:
+        pages.append(len(found))
+        return await real(call, found, now)
+
+    monkeypatch.setattr(command, "_stored", stored)
+    monkeypatch.setattr(command, "_PAGE_LENGTH", 1000)
+    answers = ["short", "short", "x" * 2000, "short", "y" * 2000]
+    records = [{**RECORD, "id": f"{n:016}", "answer": text} for n, text in enumerate(answers)]
+    async with opened(tmp_path) as bot:
+        told = await bring_in(bot, written(tmp_path / "f.jsonl", *records))
+    assert (told["imported"], pages) == (5, [3, 2])
+
+
+@pytest.mark.parametrize("name", ["tokens", "prompt_tokens"])
+async def test_s9_an_answer_of_endless_tokens_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(capture_rules, "LONGEST", 1000)
+    record = {**RECORD, name: [1] * 1000}
+    async with opened(tmp_path) as bot:
+        told = await bring_in(bot, written(tmp_path / "f.jsonl", record, {**RECORD, name: [1] * 10}))
+    assert (told["imported"], told["left_out"]) == (1, 1)
+    assert "too large" in told["why"][0]

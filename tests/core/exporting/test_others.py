@@ -103,6 +103,43 @@ async def test_a_view_in_its_place_is_not_read(tmp_path: Path) -> None:
             await bring_in(bot, path, "reinforceclaw")
 
 
+def knotted(path: Path, levels: int = 8) -> Path:
+    """The table's tree in a few pages: each has all its branches lead to one page, so that it never ends."""
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA page_size = 512")
+        with db:
+            db.execute(CLAW)
+            rows = [("m", "p", "r", 1)] * 2000
+            db.executemany("INSERT INTO feedback (model, prompt, response, rating) VALUES (?, ?, ?, ?)", rows)
+        [(root,)] = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'feedback'")
+        [(pages,)] = db.execute("PRAGMA page_count")
+    data = bytearray(path.read_bytes())
+    above = bytes(data[(root - 1) * 512 : root * 512])
+    assert above[0] == 5, "the root is no leaf"
+    leaf = int.from_bytes(above[8:12], "big")
+
+    def leading(to: int) -> bytes:
+        page = bytearray(above)
+        count = int.from_bytes(page[3:5], "big")
+        at = [int.from_bytes(page[12 + 2 * n : 14 + 2 * n], "big") for n in range(count)]
+        for place in (8, *at):
+            page[place : place + 4] = to.to_bytes(4, "big")
+        return bytes(page)
+
+    for number in range(1, levels + 1):
+        data += leading(pages + number + 1 if number < levels else leaf)
+    data[(root - 1) * 512 : root * 512] = leading(pages + 1)
+    data[28:32] = (pages + levels).to_bytes(4, "big")
+    path.write_bytes(data)
+    return path
+
+
+async def test_s9_a_table_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        with pytest.raises(UsageError, match="cannot be read as a database of ReinforceClaw: interrupted"):
+            await bring_in(bot, knotted(tmp_path / "reinforceclaw.db"), "reinforceclaw")
+
+
 async def test_what_is_no_database_of_it_is_told(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database")
     with closing(sqlite3.connect(tmp_path / "other.db")) as db, db:
