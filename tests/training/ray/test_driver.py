@@ -82,7 +82,7 @@ def ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 
 def made(*named: str) -> RayDriver:
     told = {"address": "127.0.0.1:6379", "here": True, "machines": list(named), "workers": 2, "model": "m"}
-    return RayDriver(told)
+    return RayDriver({**told, "hidden": ["/state"]})
 
 
 def asked(driver: RayDriver, method: str, path: str, body: Any = None) -> dict[str, Any]:
@@ -144,3 +144,10 @@ def test_a_cluster_that_stays_too_small_is_waited_for_no_longer(
     ray.slow, ray.processors = True, 1.0
     said = asked(driver, "POST", "step")
     assert (said["kind"], said["reason"]) == ("died", "The cluster has lost machines, and too few are left.")
+
+
+def test_a_trainer_s_child_says_neither_which_model_nor_what_is_hidden_from_its_readers(ray: FakeRay) -> None:
+    driver = made()
+    asked(driver, "POST", "begin", {"rank": 4, "model": "/etc", "hidden": []})
+    trainer, _ = driver.trainers.get_nowait()
+    assert trainer.train_loop_config["told"] == {"rank": 4, "model": "m", "hidden": ["/state"]}

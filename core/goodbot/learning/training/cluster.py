@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from goodbot.api import address
 from goodbot.api.adapters.files import MAX_WEIGHTS
 from goodbot.api.backend import BackendSpec
-from goodbot.base import spawn
+from goodbot.base import cage, spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded, said_by
@@ -167,6 +167,7 @@ class Cluster:
             "machines": await asyncio.to_thread(_addresses, self.config.hosts),
             "workers": self.config.workers,
             "model": self.config.model or str(self.model),
+            "hidden": sorted(cage.hidden),
         }
         process.stdin.write(json.dumps(told).encode() + b"\n")
         await process.stdin.drain()

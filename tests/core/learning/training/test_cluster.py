@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from goodbot import BackendSpec, hookimpl
+from goodbot.base import cage
 from goodbot.base.errors import ConfigError, TrainingError
 from goodbot.config import Config, TrainingConfig
 from goodbot.config.remote import RemoteConfig
@@ -91,6 +92,7 @@ async def test_a_child_of_its_own_answers_and_gets_no_more_than_it_needs(
     found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
     assert isinstance(found, Cluster)
     found.model = tmp_path / "model"
+    monkeypatch.setattr(cage, "hidden", {"/state", "/another"})
     try:
         [said] = await lines(found, body={"a": 1}, id=7, event="ask")
         told = json.loads(said["text"])
@@ -101,6 +103,7 @@ async def test_a_child_of_its_own_answers_and_gets_no_more_than_it_needs(
             "machines": told["told"]["machines"],
             "workers": 3,
             "model": str(tmp_path / "model"),
+            "hidden": ["/another", "/state"],
         }
         assert "127.0.0.1" in told["told"]["machines"], "names are told as numbers"
         assert told["environ"] == {

@@ -27,6 +27,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from goodbot.base.errors import TrainingError
 
+from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import (
     END,
     STATE,
@@ -39,8 +40,6 @@ from goodbot_training.backends.ray.line import (
 from goodbot_training.backends.ray.worker import work
 
 _PART = 1 << 20
-_LARGEST = 8 << 30
-"""Bytes of a state."""
 _CALL_SECONDS = 10.0
 _LOOK_SECONDS = 0.5
 _END_SECONDS = 30.0
@@ -141,7 +140,7 @@ class RayDriver:
         if body["first"]:
             self._state = bytearray()
         self._state += base64.b64decode(body["part"])
-        if len(self._state) > _LARGEST:
+        if len(self._state) > wire.LARGEST:
             raise TrainingError("The trainer does not come to an end with its state.")
         yield {"status": 200}
 
@@ -169,7 +168,10 @@ class RayDriver:
         self._state, self._why = bytearray(), ""
         trainer = TorchTrainer(
             work,
-            train_loop_config={"line": self._line, "told": {**body, "model": self._told["model"]}},
+            train_loop_config={
+                "line": self._line,
+                "told": {**body, "model": self._told["model"], "hidden": self._told["hidden"]},
+            },
             torch_config=TorchConfig(backend="gloo"),  # of LoRA's gradients, which leave a cage as numbers
             scaling_config=ScalingConfig(
                 num_workers=workers, use_gpu=there.get("GPU", 0) >= workers, placement_strategy="SPREAD"

@@ -16,6 +16,8 @@ from goodbot.api.sampler import TokenizedTurn
 
 Frame = tuple[dict[str, Any], bytes]
 
+LARGEST = 8 << 30
+"""Bytes behind a line: a state has weights and what the optimizer knows of each."""
 _BLOCKS, _BLOCK = 64, 64 << 10
 _ROWS = ("sampling_logprobs", "reference_logprobs", "advantages", "mask")
 
@@ -68,10 +70,10 @@ def write(out: BinaryIO, head: Mapping[str, Any], body: bytes = b"") -> None:
 
 
 def read(stdin: BinaryIO) -> Frame:
-    """The next frame. Raises EOFError where there is no more."""
+    """The next frame. Raises EOFError where there is no more, ConnectionError for what is none."""
     if not (line := stdin.readline()):
         raise EOFError
-    head = json.loads(line)
+    head = _heard(line)
     body = stdin.read(head["size"])
     if len(body) < head["size"]:
         raise EOFError
@@ -87,10 +89,29 @@ async def send(writer: asyncio.StreamWriter, head: Mapping[str, Any], body: byte
 
 async def receive(reader: asyncio.StreamReader) -> Frame:
     """As `read`."""
-    if not (line := await reader.readline()):
+    try:
+        line = await reader.readline()
+    except ValueError as error:
+        raise ConnectionError("that line has no end") from error
+    if not line:
         raise EOFError
-    head = json.loads(line)
+    head = _heard(line)
     return head, await reader.readexactly(head["size"])
+
+
+def _heard(line: bytes) -> dict[str, Any]:
+    """The line of a frame: code of a model may speak in a child, and its words are not to fill the memory.
+
+    Raises ConnectionError.
+    """
+    try:
+        head = json.loads(line)
+        whole = type(head["size"]) is int and 0 <= head["size"] <= LARGEST
+    except (LookupError, RecursionError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise ConnectionError("that is no frame")
+    return head
 
 
 def _head(head: Mapping[str, Any], body: bytes) -> bytes:

@@ -11,20 +11,24 @@ the base and has no network. So what a file of weights makes of its reader has n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goodbot.base import full_disk, spawn
+from goodbot.base import cage, full_disk, heard, spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
 
 from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import END, Orders, Result
 
-_LAST_LINES = 20
+_LAST_LINES, _LAST_SECONDS = 20, 10.0
+_KIND, _REASON = 20, 500
+"""Characters of what a child says of a failure that are passed on."""
+_ENDS = ("done", "failed")
 _SECONDS = 7 * 24 * 3600
 """What all processors together may compute for it, as for a trainer."""
 
@@ -41,12 +45,18 @@ class Pipes:
     last_words: Callable[[], Awaitable[str]]
 
     async def do(self, order: Mapping[str, Any], summed: Sum) -> Result:
-        """Have one order done; `{}` or what `failed`. Raises EOFError, ConnectionError: the shard is gone."""
+        """Have one order done; what is `done`, or what `failed`.
+
+        Raises EOFError, ConnectionError: the shard is gone, or says what no shard says.
+        """
         await wire.send(self.writer, order)
         while True:
             head, body = await wire.receive(self.reader)
-            if head["what"] != "add":
-                return {head["what"]: head["found"]}, body
+            what, found = head.get("what"), head.get("found")
+            if what in _ENDS and isinstance(found, dict):
+                return {str(what): found}, body
+            if what != "add":
+                raise ConnectionError("that is no answer of a shard's")
             await wire.send(self.writer, {}, await asyncio.to_thread(summed, body))
 
 
@@ -61,13 +71,14 @@ async def serve(
     summed: Sum,
 ) -> None:
     """Be worker `number` of so many, until the line ends. Raises TrainingError where its child is gone."""
+    cage.hidden.update(told.get("hidden", ()))  # this may be the machine on which goodbot itself runs
     at, state = await orders.begin(address)
     pipes = await start(Path(told["model"]))
     try:
         await wire.send(pipes.writer, {**told, "number": number, "of": of}, state)
         while (order := await orders.order(at))["what"] != END:
             found, body = await pipes.do(order, summed)
-            if (failed := found.get("failed")) and failed["kind"] != "nan":
+            if (failed := found.get("failed")) is not None:
                 failed = _of(address, failed)
                 found = {"failed": failed}
             if failed or not number:  # all of them have come to the same, and a failure may be one's own
@@ -85,9 +96,11 @@ async def serve(
 
 
 def _of(address: str, failed: Mapping[str, Any]) -> dict[str, Any]:
-    """A failure as another machine is told it: what is full there is not full here."""
-    kind = "error" if failed["kind"] == full_disk.KIND else failed["kind"]
-    return {"kind": kind, "reason": f"{address}: {failed['reason']}"}
+    """A failure as another machine is told it: what is full there is not full here, and it is cut."""
+    kind, reason = str(failed.get("kind"))[:_KIND], str(failed.get("reason"))[:_REASON]
+    if kind == "nan":
+        return {"kind": kind, "reason": reason}
+    return {"kind": "error" if kind == full_disk.KIND else kind, "reason": f"{address}: {reason}"}
 
 
 async def caged(model: Path) -> Pipes:
@@ -105,8 +118,12 @@ async def caged(model: Path) -> Pipes:
     assert process.stdout is not None  # noqa: S101
 
     async def last_words() -> str:
-        await draining
-        code = await process.wait()
+        await asyncio.wait({draining}, timeout=_LAST_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_SECONDS):
+                await process.wait()
+        await heard.end(process)  # where it goes on, for it is no shard any more
+        code = process.returncode
         return f" (exit code {code}): {lines[-1]}" if lines else f" (exit code {code})."
 
     return Pipes(writer=process.stdin, reader=process.stdout, last_words=last_words)
