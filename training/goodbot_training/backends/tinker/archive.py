@@ -17,7 +17,10 @@ from goodbot_training.backends.adapters import CONFIG_FILE, WEIGHTS_FILE
 _LARGEST = {WEIGHTS_FILE: MAX_WEIGHTS, CONFIG_FILE: MAX_TEXT}
 _MEMBERS = 100
 _PART = 1 << 20
-_DAMAGED = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+_DAMAGED = (
+    *(tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError),
+    *(MemoryError, RecursionError),  # of a header as large, or of as many of them, as its maker likes
+)
 
 
 def unpack(archive: BinaryIO, directory: Path) -> None:
@@ -25,12 +28,13 @@ def unpack(archive: BinaryIO, directory: Path) -> None:
 
     Raises AdapterError for an archive without them, or one that cannot be read to its end.
     """
-    found: set[str] = set()
+    found, left = set[str](), MAX_WEIGHTS
     try:
         with tarfile.open(fileobj=archive, mode="r:*") as tar:
             for number, member in enumerate(tar):
                 name = PurePosixPath(member.name).name
-                if number == _MEMBERS:
+                left -= member.size  # also what is passed over has to be unpacked
+                if number == _MEMBERS or left < 0:
                     raise AdapterError("The server's archive holds far more than an adapter.")
                 if not member.isreg() or name not in _LARGEST:
                     continue
