@@ -10,8 +10,13 @@ from typing import Any
 import pytest
 from goodbot.base import cage
 from goodbot.base.errors import TrainingError
-from goodbot_training.backends.ray import wire, worker
-from goodbot_training.backends.ray.line import OrderLine
+
+from tests.support import require
+
+require("numpy")
+
+from goodbot_training.backends.ray import wire, worker  # noqa: E402
+from goodbot_training.backends.ray.line import OrderLine  # noqa: E402
 
 NO_FRAMES = [
     b'{"size": 8589934593}\n',

@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 from goodbot.api.adapters.files import MAX_WEIGHTS
 from goodbot.base.errors import AdapterError
-from goodbot_training.backends.tinker.archive import unpack
+
+from tests.support import require
+
+require("safetensors")
+
+from goodbot_training.backends.tinker.archive import unpack  # noqa: E402
 
 
 def member(name: str, size: int, type_: bytes = tarfile.REGTYPE) -> bytes:
