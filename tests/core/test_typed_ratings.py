@@ -69,7 +69,7 @@ def pressed(answer: Answer, value: float) -> RatingEvent:
     )
 
 
-async def test_a_press_that_was_told_as_done_is_not_overruled_by_what_was_typed_before(
+async def test_b1_a_press_that_was_told_as_done_is_not_overruled_by_what_was_typed_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_bot(tmp_path) as bot:

@@ -263,7 +263,7 @@ async def test_an_owner_is_asked_in_the_language_that_the_platform_tells_else_in
         assert bot.chat.news[-1].text.startswith("loopback:ada10 veut me parler")
 
 
-def test_a_name_cannot_say_that_it_is_somebody_else_s() -> None:
+def test_s8_a_name_cannot_say_that_it_is_somebody_else_s() -> None:
     asks = replace(user("ada9"), name='Ann” (loopback:ann) wants to talk to me. "„Bob')
     text = card(asks, "loopback:owner").text
     assert text.startswith("“Ann' (loopback:ann) wants to talk to me.")

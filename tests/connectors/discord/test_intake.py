@@ -116,7 +116,7 @@ async def test_what_waits_while_the_disk_fails_is_stored_together_and_in_order(h
     await connector.stop()
 
 
-async def test_while_the_disk_fails_only_so_much_is_held_and_discord_keeps_the_rest(
+async def test_b9_while_the_disk_fails_only_so_much_is_held_and_discord_keeps_the_rest(
     host: Any, discord: FakeDiscord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that came in piled up in memory, however long it took."""

@@ -122,7 +122,7 @@ async def test_what_an_offer_was_about_outlives_a_restart_and_goes_with_its_pers
     assert peer.people["bob"].dm.id not in kept
 
 
-async def test_who_is_told_that_they_are_forgotten_is_not_known_again_by_that(
+async def test_s6_who_is_told_that_they_are_forgotten_is_not_known_again_by_that(
     connector: Any, peer: DiscordPeer, host: RecordingHost
 ) -> None:
     dm = peer.people["bob"].dm.id

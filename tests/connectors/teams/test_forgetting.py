@@ -55,7 +55,7 @@ async def kept(app: App) -> str:
     return "\n".join(f"{key}: {value}" for key, value in found)
 
 
-async def test_of_a_crowd_of_strangers_the_newest_chats_alone_are_kept(
+async def test_s7_of_a_crowd_of_strangers_the_newest_chats_alone_are_kept(
     teams: FakeTeams, peer: TeamsPeer, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(references, "_UNSURE", 3)

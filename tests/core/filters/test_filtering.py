@@ -437,7 +437,7 @@ async def test_a_reason_is_one_short_line(
         assert set((await aside(bot)).values()) == {kept}
 
 
-async def test_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_stopped(
+async def test_b8_while_a_filter_thinks_ratings_are_stored_and_a_training_can_be_stopped(
     tmp_path: Path, given: type[Given]
 ) -> None:
     async with filtered_bot(tmp_path, {"given": {}}, extra=(GivenPlugin(),)) as bot:

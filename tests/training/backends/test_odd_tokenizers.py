@@ -77,7 +77,7 @@ def a_charsmap_of_nothing(whole: Whole) -> None:
         (a_charsmap_of_nothing, "cannot be loaded|gave up"),
     ],
 )
-def test_it_is_refused_with_a_sentence(spoil: Callable[[Whole], None], why: str, tmp_path: Path) -> None:
+def test_s10_it_is_refused_with_a_sentence(spoil: Callable[[Whole], None], why: str, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match=why):
         ChatTemplate(spoilt(tmp_path, spoil), {})
 
