@@ -5,9 +5,10 @@ Places are counted. When all are taken, those go that have not said what they wa
 between two requests, the longest silent first, then those that do not send their body or do not take their
 answer (`Connection.rank`). Whoever is being answered stays, and a newcomer is told to come again.
 
-That is said as it is taken from the kernel: a transport, a parser and two tasks for it cost a good part of
-an answer. And whom the kernel has no room for hears nothing: it knocks again after one second, three and
-seven. So a turn of the event loop takes a few that may ask, and of the others as many as there are.
+Whoever has sent a whole request hears that as it is taken from the kernel: a transport, a parser and two
+tasks for it cost a good part of an answer. And whom the kernel has no room for hears nothing: it knocks again
+after one second, three and seven. So a turn of the event loop takes a few that may ask, and of the others as
+many as there are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import math
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -30,13 +32,10 @@ HEALTH = 8
 CLOSING = 16
 """Beyond those: connections that were driven out and are not closed yet."""
 WAITING = 128
-"""Requests at once that have come whole, and whose answer has not begun; more are told to come again."""
+"""Requests at once that have come whole, and whose answer has not begun; more are told to come again. Not
+fewer where platforms call: some send nothing again."""
 IDLE_SECONDS = 30.0
 """Between two requests of one connection."""
-REFUSED = 32
-"""Connections at most that are kept open for those who were told to come again, until they have read that."""
-READ_SECONDS = 2.0
-"""Who still sends has so long to end, and to read that."""
 _LINGERING = 2.0
 """Seconds in which a client that still sends can read why it should not."""
 LAST_CALLS = 1.0
@@ -46,8 +45,9 @@ _QUEUE = 2048
 _TAKEN = 128
 """Connections at most a turn of the event loop: those who are answered have the rest of it."""
 _LET_IN = 16
-"""Those of them that may ask."""
-_AT_ONCE = 1 << 16
+"""Those of them that are let in …"""
+_ASK = 8
+"""… and this part of those who may wait, of such as have asked: in as many turns they are answered."""
 _ITS_OWN = {errno.ECONNABORTED, errno.EPROTO, errno.EPERM, errno.ENOPROTOOPT, errno.EOPNOTSUPP} | (
     {errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, getattr(errno, "ENONET", -1)}
 )
@@ -66,16 +66,19 @@ class Crowd:
         sockets: Sequence[socket.socket],
         most: int,
         *,
+        waiting: int | None = None,
         health: Sequence[str] = (),
         **options: Any,
     ) -> None:
         """`request` makes one for `handle`; there are `most` places, a few more for paths of `health`.
 
-        The sockets are closed in the end, also where this raises OSError: they cannot be listened at.
+        So many may be `waiting`, by default `WAITING`. The sockets are closed in the end, also where this
+        raises OSError: they cannot be listened at.
         """
         self._loop = asyncio.get_running_loop()
         self._handle, self._request, self._sockets = handle, request, sockets
         self._most, self._health, self._spare = most, health, HEALTH if health else 0
+        self._may_wait = WAITING if waiting is None else waiting
         self._server = web.Server(self._answer, request_factory=self._begins)
         own = {"access_log": None, "keepalive_timeout": IDLE_SECONDS, "lingering_time": _LINGERING}
         self._options: dict[str, Any] = own | options
@@ -85,8 +88,6 @@ class Crowd:
         """Those who have asked, and whose answer has not begun."""
         self.closing = False
         self._looking: asyncio.TimerHandle | None = None
-        self._refused: dict[socket.socket, asyncio.TimerHandle] = {}
-        """Who was told to come again, the oldest first, with what ends it."""
         try:
             for one in sockets:
                 one.setblocking(False)
@@ -108,8 +109,6 @@ class Crowd:
         """
         self.closing = True
         self._let_go()
-        for one in [*self._refused]:
-            self._hang_up(one)
         self._server.pre_shutdown()
         await self._server.shutdown(LAST_CALLS)
         for _ in ("let them end", "cut them off"):
@@ -135,9 +134,10 @@ class Crowd:
         free = self._free()
         full: set[bool] = set()
         """For whom there is no place: those who ask, those who do not."""
-        taken = 0
+        taken = asking = 0
         for _ in range(_TAKEN):
-            if taken >= _LET_IN or len(self.open) >= self._most + self._spare + CLOSING:
+            enough = taken >= _LET_IN or asking * _ASK >= self._may_wait
+            if enough or len(self.open) >= self._most + self._spare + CLOSING:
                 return
             try:
                 one, _ = listening.accept()
@@ -151,19 +151,21 @@ class Crowd:
             asks = self._asks(one)
             if asks in full or (asks and free <= 0) or (newcomer := self.enter(asks)) is None:
                 full.add(asks)
-                self._refuse(one)
+                _refuse(one)
                 continue
             newcomer.coming = self._loop.create_task(self._enters(one, newcomer))
             free -= asks
+            asking += asks
             taken += 1
 
     def _asks(self, one: socket.socket) -> bool:
-        """Whether it has sent the head of a request already, and that is no supervisor's."""
+        """Whether it has sent a whole request already, and that is no supervisor's."""
         with contextlib.suppress(OSError):
             # Empty lines before a request are skipped: who sends nothing else has asked nothing.
-            begun = one.recv(HEAD_BYTES, socket.MSG_PEEK).lstrip(b"\r\n")
-            path = begun.partition(b" ")[2]
-            return b"\r\n\r\n" in begun and not any(path.startswith(own.encode()) for own in self._health)
+            head, end, body = one.recv(HEAD_BYTES, socket.MSG_PEEK).lstrip(b"\r\n").partition(b"\r\n\r\n")
+            path = head.partition(b" ")[2]
+            own = any(path.startswith(name.encode()) for name in self._health)
+            return bool(end) and not own and len(body) >= _length(head)
         return False
 
     async def _enters(self, one: socket.socket, connection: Connection) -> None:
@@ -172,34 +174,6 @@ class Crowd:
         except OSError:  # it has gone already
             one.close()
             self.leave(connection)
-
-    def _refuse(self, one: socket.socket) -> None:
-        """Say it, and take what still comes: else the kernel tells of an error, and not of what was said."""
-        TurnedAway.total += 1
-        with contextlib.suppress(OSError):
-            one.send(ANSWER)
-            one.shutdown(socket.SHUT_WR)
-        if len(self._refused) >= REFUSED:
-            self._hang_up(next(iter(self._refused)))
-        self._refused[one] = self._loop.call_later(READ_SECONDS, self._hang_up, one)
-        self._loop.add_reader(one, self._pour_out, one)
-
-    def _pour_out(self, one: socket.socket) -> None:
-        try:
-            if one.recv(_AT_ONCE):
-                return
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self._hang_up(one)
-
-    def _hang_up(self, one: socket.socket) -> None:
-        self._refused.pop(one).cancel()
-        self._loop.remove_reader(one)
-        with contextlib.suppress(OSError):
-            one.recv(_AT_ONCE)
-        one.close()
 
     def _wait(self, listening: socket.socket, error: OSError) -> None:
         """Without a descriptor each attempt fails: one a second, and it is told, as asyncio's servers do."""
@@ -264,7 +238,7 @@ class Crowd:
 
     def _free(self) -> int:
         """How many more may wait for an answer; who has not sent all yet waits for none."""
-        return WAITING - sum(not one.is_half_sent() for one in self.waiting)
+        return self._may_wait - sum(not one.is_half_sent() for one in self.waiting)
 
     def _begins(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         protocol.begins(payload)
@@ -295,3 +269,22 @@ class Crowd:
 
 def _size_of_head(request: web.BaseRequest) -> int:
     return len(request.raw_path) + sum(len(name) + len(value) + 4 for name, value in request.raw_headers)
+
+
+def _length(head: bytes) -> float:
+    """Bytes of the body behind a head; infinite where nobody knows beforehand."""
+    head = head.lower()
+    said = head.partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0].strip()[:9]
+    told = (not said or said.isdigit()) and b"\r\ntransfer-encoding:" not in head
+    return int(said or 0) if told else math.inf
+
+
+def _refuse(one: socket.socket) -> None:
+    """Say it, and end. What has come is taken first: else the kernel tells of an error, and not of that.
+
+    Nothing more is to come: aiohttp refuses those who have not sent all of a request, and waits for the rest.
+    """
+    TurnedAway.total += 1
+    with one, contextlib.suppress(OSError):
+        one.send(ANSWER)
+        one.recv(HEAD_BYTES)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from goodbot.base import crowd
 from goodbot.conversation import under_way
+from goodbot.daemon.http import server
 from goodbot_connectors.api import handlers, schemas, table
 from goodbot_connectors.api.proxy import waiters
 from goodbot_connectors.web import api as web
@@ -32,7 +32,7 @@ def test_every_command_that_may_be_passed_on_is_told() -> None:
 
 def test_its_limits_are_those_of_the_code() -> None:
     for told in (
-        f"{crowd.WAITING} requests wait for an answer to begin",
+        f"{server.WAITING} requests wait for an answer to begin",
         f"{under_way.MOST} questions and commands of one person",
         f"{handlers.AT_ONCE} requests of one client are answered at once, and {web.AT_ONCE} of one person's",
         f"{waiters.MOST} requests at most wait for the model at once, {waiters.EACH} of one client",

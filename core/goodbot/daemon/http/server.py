@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 CONNECTIONS = 512
 """At once, on the port."""
+WAITING = 64
+"""Requests at once on the port that wait for an answer to begin; programs come again, where they are told."""
 AT_HOME = 128
 """At once, on the Unix socket: nobody else takes these."""
 
@@ -58,7 +60,7 @@ class HttpServer:
         host = self._config.host
         try:
             sockets = [listening] if listening is not None else await _free(host, port, others)
-            self._listen(CONNECTIONS, sockets)
+            self._listen(CONNECTIONS, WAITING, sockets)
         except OSError as error:
             await self.stop()
             taken = (
@@ -70,8 +72,9 @@ class HttpServer:
         if not names.is_loopback(host) and self._config.url != os.environ.get(PUBLISHED):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
-    def _listen(self, most: int, sockets: list[socket.socket]) -> None:
-        crowd = Crowd(self._asked, self._request, sockets, most, health=health.PATHS, auto_decompress=False)
+    def _listen(self, most: int, waiting: int, sockets: list[socket.socket]) -> None:
+        own = {"waiting": waiting, "health": health.PATHS}
+        crowd = Crowd(self._asked, self._request, sockets, most, **own, auto_decompress=False)
         self._crowds.append(crowd)
 
     @property
@@ -97,7 +100,7 @@ class HttpServer:
             raise
         finally:
             os.umask(umask)
-        self._listen(AT_HOME, [own])
+        self._listen(AT_HOME, AT_HOME, [own])
         self._path = path
 
     async def mount(self, application: web.Application) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import gc
 import inspect
+import math
 import socket
 import threading
 import time
@@ -188,7 +189,6 @@ async def test_then_those_that_do_not_send_their_body_and_nobody_who_is_answered
         assert await newcomer.asks() == "200"
         newcomer.say(PAGE.replace(b"page", b"never"))
         await until(lambda: {one.rank(0.0) for one in crowd(server).open} == {None})
-        monkeypatch.setattr(crowds, "REFUSED", 1)
         for count in (1, 2, 3):
             late = await Caller.call(server, PAGE)
             assert (await late.hears())[0] == "503", "all places are taken by who is being answered"
@@ -459,7 +459,7 @@ async def test_s4_the_unix_socket_has_places_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web_server, "CONNECTIONS", 2)
-    monkeypatch.setattr(crowds, "WAITING", 2)
+    monkeypatch.setattr(web_server, "WAITING", 2)
     async with listening() as server:
         await server.listen_at(tmp_path / "http.sock")
         busy = [await Caller.call(server, PAGE.replace(b"page", b"never")) for _ in range(2)]
@@ -502,7 +502,7 @@ async def test_b4_the_limit_holds_in_a_burst(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_b6_what_there_is_no_room_for_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """At ten times what it can do, requests took 15 s, and nobody was told to come later."""
-    monkeypatch.setattr(crowds, "WAITING", 3)
+    monkeypatch.setattr(web_server, "WAITING", 3)
 
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -541,7 +541,7 @@ async def test_b6_newcomers_are_told_in_the_next_turns_and_not_one_after_the_oth
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """At ten times what it can do, one a turn was let in to be told, and the others waited for up to 15 s."""
-    monkeypatch.setattr(crowds, "WAITING", 1)
+    monkeypatch.setattr(web_server, "WAITING", 1)
     monkeypatch.setattr(web_server, "CONNECTIONS", 3)
     async with listening() as server:
         idle = await Caller.call(server)
@@ -595,8 +595,7 @@ async def test_health_has_places_of_its_own_where_everybody_is_being_answered(
 
 async def test_who_is_refused_in_the_middle_of_an_upload_reads_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was still under way met a closed socket, and the kernel's reset took the answer away."""
-    monkeypatch.setattr(crowds, "WAITING", 1)
-    monkeypatch.setattr(crowds, "READ_SECONDS", patience(20))
+    monkeypatch.setattr(web_server, "WAITING", 1)
     monkeypatch.setattr(crowds, "_LINGERING", patience(20))
     async with listening() as server:
         busy = await Caller.call(server, PAGE.replace(b"page", b"never"))
@@ -680,9 +679,43 @@ async def test_who_has_asked_is_not_driven_out_by_the_next(monkeypatch: pytest.M
             one.close()
 
 
+async def test_b6_a_turn_lets_in_no_more_who_ask_than_are_answered_before_the_queue_is_full() -> None:
+    """At ten times what it can do, the queue is the time that an answer takes: it is short on the port."""
+    async with listening() as server:
+        ground, callers = crowd(server), list[socket.socket]()
+        [real] = ground._sockets
+        asyncio.get_running_loop().remove_reader(real)
+        with closed(callers):
+            for _ in range(20):
+                callers.append(socket.create_connection(("127.0.0.1", server.port)))
+                callers[-1].sendall(PAGE)
+                callers[-1].settimeout(patience(20))
+            ground._take(real)
+            assert len(ground.waiting) == web_server.WAITING // crowds._ASK < 20
+            ground._listen(real)
+            for caller in callers:
+                assert (await asyncio.to_thread(caller.recv, 1 << 16)).split(b" ")[1] == b"200"
+
+
+@pytest.mark.parametrize(
+    ("head", "length"),
+    [
+        (b"GET / HTTP/1.1", 0),
+        (b"POST / HTTP/1.1\r\nHost: x\r\ncontent-length:  12 \r\nX: y", 12),
+        (b"POST / HTTP/1.1\r\nContent-Length: 1" + b"0" * 9000, 10**8),
+        (b"POST / HTTP/1.1\r\nContent-Length: -1", math.inf),
+        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked", math.inf),
+    ],
+)
+def test_b6_who_has_sent_all_is_told_at_once_and_who_has_not_is_waited_for(
+    head: bytes, length: float
+) -> None:
+    assert crowds._length(head) == length
+
+
 async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform's body is read before anybody knows who sends it: 128 slow ones kept everybody out."""
-    monkeypatch.setattr(crowds, "WAITING", 3)
+    monkeypatch.setattr(web_server, "WAITING", 3)
     async with listening() as server:
         slow = [await Caller.call(server, UPLOAD) for _ in range(4)]
         await until(lambda: len(crowd(server).waiting) == 4)
@@ -696,7 +729,7 @@ async def test_b6_who_does_not_send_a_body_keeps_nobody_waiting(monkeypatch: pyt
 
 async def test_b6_empty_lines_are_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of them are skipped. They took a place among those who wait, and nobody drove their sender out."""
-    monkeypatch.setattr(crowds, "WAITING", 3)
+    monkeypatch.setattr(web_server, "WAITING", 3)
     monkeypatch.setattr(web_server, "CONNECTIONS", 4)
     async with listening() as server:
         callers: list[socket.socket] = []
