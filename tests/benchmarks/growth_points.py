@@ -65,7 +65,7 @@ def _swapping(
 
 
 def overload(costs: Costs, processor: float = 1.0, seed: int = 31) -> Waits:
-    """`bench_overload` at ten times: `WAITING` may wait, the others are told to come again.
+    """`bench_overload` at ten times, as it was when `WAITING` could wait: the others are told to come again.
 
     How many goodbot answers a second there is a cost; how long they wait is not. `processor`: the share of
     one that it gets.

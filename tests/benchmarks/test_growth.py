@@ -81,7 +81,7 @@ def test_chats_beside_a_thousand_swaps() -> None:
 @pytest.mark.parametrize(
     ("processor", "words"),
     [
-        (1.0, r"\| now \| 495, 517, ([\d.]+) \| 728, 511, ([\d.]+) \|"),
+        (1.0, r"\| 128 wait \| 495, 517, ([\d.]+) \| 728, 511, ([\d.]+) \|"),
         (0.5, r"with half a processor p99 was ([\d.]+) to ([\d.]+) s"),
         (0.2, r"with a fifth of one ([\d.]+) to ([\d.]+) s"),
     ],
@@ -95,7 +95,7 @@ def test_who_waits_at_ten_times_what_it_takes(processor: float, words: str) -> N
 
 
 def test_half_of_those_who_wait_there() -> None:
-    kept, new = figures(r"\| now \| 495, ([\d.]+), 685 \| 728, ([\d.]+), 696 \|")
+    kept, new = figures(r"\| 128 wait \| 495, ([\d.]+), 685 \| 728, ([\d.]+), 696 \|")
     assert near(1e3 * overload(Costs()).p50, (kept + new) / 2)
 
 
