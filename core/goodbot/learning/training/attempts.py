@@ -161,7 +161,8 @@ async def keep(store: Store, run: int, event: Mapping[str, Any], now: float) -> 
     elif event["event"] == "quarantine":
         found = {str(turn["id"]): worker_process.kept(turn["reason"]) for turn in event["turns"]}
         await store.write(lambda db: quarantined.add(db, run, "nan", found, now))
-        logger.warning("run %d goes without %s", run, ", ".join(found), extra={"run": run})
+        named = worker_process.kept(", ".join(found))
+        logger.warning("run %d goes without %s", run, named, extra={"run": run})
     elif event["event"] == "notes":
         retired = [int(one["id"]) for one in event["notes"] if one["retired"]]
         with boundary(logger, "which notes run %d has learnt was not stored", run):

@@ -8,12 +8,14 @@ import json
 import logging
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
 from goodbot.learning import worker_process
+from goodbot.learning.training import attempts
+from goodbot.store import Store
 
 _TRACE = "\n".join(f"  File 'deep.py', line {n}" for n in range(60)) + "\nRuntimeError: strides"
 
@@ -58,6 +60,17 @@ async def test_s8_what_a_child_says_is_cut(
     assert 0 < len(str(caught.value)) < 1000
     assert len(caplog.text) < 30_000
     assert "yend" in caplog.text
+
+
+async def test_s8_what_a_child_sets_aside_is_cut_where_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The store ignores ids that are none of the run's; the log had megabytes of them."""
+
+    class Stores:
+        async def write(self, operation: Any) -> None: ...
+
+    turns = [{"id": f"{n}" * 5000, "reason": "it is none"} for n in range(100)]
+    await attempts.keep(cast("Store", Stores()), 1, {"event": "quarantine", "turns": turns}, 0.0)
+    assert 0 < len(caplog.text) < 1000
 
 
 @pytest.mark.parametrize(
