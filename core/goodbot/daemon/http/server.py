@@ -73,8 +73,15 @@ class HttpServer:
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
     def _listen(self, most: int, waiting: int, sockets: list[socket.socket]) -> None:
-        own = {"waiting": waiting, "health": health.PATHS}
-        crowd = Crowd(self._asked, self._request, sockets, most, **own, auto_decompress=False)
+        crowd = Crowd(
+            self._asked,
+            self._request,
+            sockets,
+            most,
+            waiting=waiting,
+            health=health.PATHS,
+            auto_decompress=False,
+        )
         self._crowds.append(crowd)
 
     @property
