@@ -21,7 +21,7 @@ _REASON, _TRACE = 500, 20_000
 Answer = dict[str, Any]
 
 
-class Heard(asyncio.Queue[Answer]):
+class AnswerQueue(asyncio.Queue[Answer]):
     """The answers to one request."""
 
     size = 0

@@ -24,7 +24,7 @@ from goodbot.base.errors import AdapterError, ServerError, message_of
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded
 from goodbot.inference.servers import sampler_lines
-from goodbot.inference.servers.sampler_lines import Answer, Heard
+from goodbot.inference.servers.sampler_lines import Answer, AnswerQueue
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class SamplerProcess:
         self._said: deque[str] = deque()
         """The last lines of its stderr, where it tells what it died of."""
         self._draining: asyncio.Task[None] | None = None
-        self._answers: dict[str, Heard] = {}
+        self._answers: dict[str, AnswerQueue] = {}
         self._ids = itertools.count(1)
         self._open: set[str] = set()
         """Requests whose last answer has not come."""
@@ -143,7 +143,7 @@ class SamplerProcess:
         """Its answers to a request, as they come. Leaving before the last one cancels it."""
         if not self.alive():
             raise ServerError(Worded("the model is not running"))
-        id_, queue = str(next(self._ids)), Heard()
+        id_, queue = str(next(self._ids)), AnswerQueue()
         self._answers[id_] = queue
         last = False
 
