@@ -80,9 +80,17 @@ class OwnDoor:
         self, request: web.Request, call: ProxyRequest, body: dict[str, Any]
     ) -> web.StreamResponse:
         """One request of somebody who may ask. Raises HttpError, GoodbotError before anything is sent."""
+        try:
+            if request.path == EMBEDDINGS:
+                return await self._embedded(call, body)
+            return await self._answered(request, call, body)
+        except ServerError as error:
+            raise HttpError(503, sentence(str(error)), retry_after=5.0) from error
+
+    async def _answered(
+        self, request: web.Request, call: ProxyRequest, body: dict[str, Any]
+    ) -> web.StreamResponse:
         path = request.path
-        if path == EMBEDDINGS:
-            return await self._embedded(call, body)
         wishes.check_count(body)
         asked = await asyncio.to_thread(_READ[path], body)  # as long as it is, others wait for nothing
         if path == COUNT:
@@ -101,24 +109,21 @@ class OwnDoor:
             asked=asked,
             body=body,
         )
-        try:
-            async with self._model.far_side(question) as far:
-                if far is None:
-                    await embedded.check(self._model, asked, body)
-                    if path == COMPLETIONS and body.get("suffix"):
-                        raise HttpError(400, "This model fills no gaps: leave suffix out.")
-                    deltas = embedded.answer(self._model, question, asked)
-                    return await self._written(request, call, session, about, deltas)
-                if path in _SAME:
-                    return await self._passed(request, call, session, about, far)
-                asked_there = asking.translated(far, asked, body)
-                kept_out = await asyncio.to_thread(asking.guarded, far, asked_there)
-                given = asking.theirs(asked, body)
-                async with self._fars.asked(far, CHAT, kept_out, given) as (response, far):
-                    deltas = asking.answer(far, response, asked, mend=kept_out != asked_there)
-                    return await self._written(request, call, session, about, deltas)
-        except ServerError as error:
-            raise HttpError(503, sentence(str(error)), retry_after=5.0) from error
+        async with self._model.far_side(question) as far:
+            if far is None:
+                await embedded.check(self._model, asked, body)
+                if path == COMPLETIONS and body.get("suffix"):
+                    raise HttpError(400, "This model fills no gaps: leave suffix out.")
+                deltas = embedded.answer(self._model, question, asked)
+                return await self._written(request, call, session, about, deltas)
+            if path in _SAME:
+                return await self._passed(request, call, session, about, far)
+            asked_there = asking.translated(far, asked, body)
+            kept_out = await asyncio.to_thread(asking.guarded, far, asked_there)
+            given = asking.theirs(asked, body)
+            async with self._fars.asked(far, CHAT, kept_out, given) as (response, far):
+                deltas = asking.answer(far, response, asked, mend=kept_out != asked_there)
+                return await self._written(request, call, session, about, deltas)
 
     async def _question(
         self, call: ProxyRequest, session: ProxySession, asked: ChatRequest
