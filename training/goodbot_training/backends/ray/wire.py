@@ -105,13 +105,12 @@ def _heard(line: bytes) -> dict[str, Any]:
     Raises ConnectionError.
     """
     try:
-        head = json.loads(line)
-        whole = type(head["size"]) is int and 0 <= head["size"] <= LARGEST
+        head: dict[str, Any] = json.loads(line)
+        if type(head["size"]) is int and 0 <= head["size"] <= LARGEST:
+            return head
     except (LookupError, RecursionError, TypeError, ValueError):
-        whole = False
-    if not whole:
-        raise ConnectionError("that is no frame")
-    return head
+        pass
+    raise ConnectionError("that is no frame")
 
 
 def _head(head: Mapping[str, Any], body: bytes) -> bytes:
