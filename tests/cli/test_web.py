@@ -47,6 +47,9 @@ def test_signing_out_is_for_everybody(bot: Bot) -> None:
     done = bot.call("web", "--sign-out", "--user", "ada")
     assert done.returncode == 2
     assert "leave --user away" in done.stderr
+    done = bot.call("web", "--sign-out", "--allow", "http.port")
+    assert done.returncode == 2
+    assert "--allow goes alone" in done.stderr
 
 
 def test_a_goodbot_without_the_browser_says_how_to_set_it_up(running: Bot) -> None:
@@ -65,6 +68,7 @@ def test_a_goodbot_without_the_browser_says_how_to_set_it_up(running: Bot) -> No
         ((), {"SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"}, False),
         ((), {"container": "podman"}, False),
         ((), {"DISPLAY": ""}, False),
+        (("--allow", "http.port"), {}, False),
     ],
 )
 def test_the_link_opens_where_its_person_sits(
@@ -105,7 +109,7 @@ def test_what_opens_leads_to_the_link(
     monkeypatch.setattr(web, "call", answered)
     monkeypatch.setattr(desktop, "sits_here", lambda: True)
     monkeypatch.setattr(desktop, "show", show)
-    words = argparse.Namespace(home=Path(), user=None, sign_out=False, json=False, no_open=False)
+    words = argparse.Namespace(home=Path(), user=None, sign_out=False, allow=None, json=False, no_open=False)
     assert web.main(words) == 0
     assert opened == [(url, Path(LOGIN_PAGE))]
     assert ("Your browser opens it now." in capsys.readouterr().out) is browser

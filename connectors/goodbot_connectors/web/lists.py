@@ -16,7 +16,7 @@
 | `GET /api/report` | the report that was made last, for owners (`reported`), and how far the next one is |
 | `POST /api/report` | begins another one: `{"do": "make"}`, or `"ask"`: fixed questions first |
 | `GET /api/settings` | all settings, for owners (`settings`) |
-| `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before"}` |
+| `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before", "code"}` |
 | | or `{"do": "restart"}`: goodbot begins anew on the file |
 """
 

@@ -32,14 +32,15 @@ async def page(host: ConnectorHost, user: UserRef, query: Mapping[str, str]) -> 
 
 
 async def change(host: ConnectorHost, user: UserRef, body: Json) -> Mapping[str, Any]:
-    """`{"do": "set" or "default", "key", "value", "before"}`; what came of it. Raises HttpError."""
+    """`{"do": "set" or "default", "key", "value", "before", "code"}`; what came of it. Raises HttpError."""
     if body == {"do": "restart"}:
         return await _restart(host, user)
     do, key = body.get("do"), clean(string(body, "key"))[:_LONGEST]
     value = _value(body.get("value")) if do == "set" else None
     if do not in ("set", "default") or not key or (do == "set" and value is None):
         raise HttpError(400, MALFORMED)
-    wanted = SettingWanted(key=key, value=value, before=_value(body.get("before")))
+    code = clean(string(body, "code")).strip()[:_LONGEST]
+    wanted = SettingWanted(key=key, value=value, before=_value(body.get("before")), code=code)
     try:
         return {"told": await host.change_setting(user, wanted), **await page(host, user, {})}
     except StoreError:

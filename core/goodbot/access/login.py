@@ -4,6 +4,9 @@
 A code has 128 bits, holds for ten minutes and once; the store has only its hash. Who types
 `/rl web` as `telegram:42` is `web:telegram:42` there: one vote, and what the one account may, the
 other may, for as long as it may.
+
+Another code, which only the machine makes, lets an owner's page change one setting that decides who may do
+what, what is run, or where words go.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ SECONDS = 600.0
 WRONG_A_MINUTE = 5
 """Wrong codes, of everybody together; more have to wait. A right one never does: it cannot be guessed."""
 _LOGIN = "web"
+_SETTING = "setting"
 _LONGEST = 64
 
 
@@ -56,9 +60,36 @@ class Logins:
     async def make(self, user: str) -> str:
         """A fresh code for a user id of the web connector; the one before it is dead."""
         code = secrets.token_urlsafe(16)
-        expires = self._clock.now() + SECONDS
-        await self._store.write(lambda db: codes.put(db, _LOGIN, f"{WEB}:{user}", _hash(code), expires, ""))
+        await self._keep(_LOGIN, f"{WEB}:{user}", _hash(code))
         return code
+
+    async def permit(self, key: str) -> str:
+        """A fresh code for a change of the setting `key`; the one before it is dead."""
+        code = secrets.token_urlsafe(16)
+        await self._keep(_SETTING, key, _hash(code, _SETTING))
+        return code
+
+    async def allows(self, key: str, code: str) -> bool:
+        """Whether a code was made for this setting and holds; `use_up` ends it.
+
+        Raises RetriableError as `redeem`.
+        """
+        if not code:
+            return False
+        now, digest = self._clock.now(), _hash(code[:_LONGEST], _SETTING)
+        held = await self._store.read(lambda db: codes.unexpired(db, _SETTING, now))
+        if any(one.subject == key and hmac.compare_digest(one.hash, digest) for one in held):
+            return True
+        self._slow_down()
+        return False
+
+    async def use_up(self, key: str) -> None:
+        """No code for this setting holds any more."""
+        await self._store.write(lambda db: codes.kill(db, _SETTING, key))
+
+    async def _keep(self, purpose: str, subject: str, digest: str) -> None:
+        expires = self._clock.now() + SECONDS
+        await self._store.write(lambda db: codes.put(db, purpose, subject, digest, expires, ""))
 
     async def redeem(self, code: str) -> str:
         """The user id that a code was made for, "" for one that does not hold. It is used up.
@@ -111,5 +142,5 @@ class Logins:
         self._wrong.append(now)
 
 
-def _hash(code: str) -> str:
-    return hashlib.sha256(f"{_LOGIN} {code}".encode()).hexdigest()
+def _hash(code: str, purpose: str = _LOGIN) -> str:
+    return hashlib.sha256(f"{purpose} {code}".encode()).hexdigest()

@@ -31,7 +31,9 @@ class Setting:
     secret: bool = False
     """It may hold a key or a password: no value is told."""
     why_not: str = ""
-    """Why the page cannot change it; empty: it can."""
+    """Why the page alone cannot change it; empty: it can."""
+    typed: str = ""
+    """What is typed at the bot's machine for a code, with which the page can; empty: no code opens it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,3 +74,5 @@ class SettingWanted:
     """None: the default, and the file says nothing of it any more."""
     before: SettingValue
     """What the page showed: if the file says something else by now, nothing is changed."""
+    code: str = ""
+    """What `Setting.typed` has printed."""

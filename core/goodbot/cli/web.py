@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`goodbot web`: a link that logs in to the browser, made by the goodbot that runs, and opened here."""
+"""`goodbot web`: a link that logs in to the browser, made by the goodbot that runs, and opened here.
+
+With `--allow`, a code for one setting of its page of settings.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the link, and open it where its person sits; or sign everybody out."""
     if arguments.user and arguments.sign_out:
         raise UsageError(phrase("web_everybody"))
+    if arguments.allow and (arguments.user or arguments.sign_out):
+        raise UsageError(phrase("web_allow_alone"))
     args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
+    args = ["allow", arguments.allow] if arguments.allow else args
     answer = call(arguments.home, "web", args, lambda _: None)
     if answer is None:
         raise UsageError(phrase("wrong_web_stopped"))

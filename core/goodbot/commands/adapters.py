@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""adapters (list, show, diff, pin, unpin, rollback, import), rollback, reset."""
+"""adapters (list, show, diff, pin, unpin, rollback, import, export), rollback, reset."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError, UsageError
 from goodbot.commands import confirm
 from goodbot.commands.base import Call, Result, wrong
+from goodbot.commands.exporting_version import exported
 from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.rollback_window import answers, reset, since, whose
 from goodbot.conversation.notifications import states
@@ -32,8 +33,6 @@ async def adapters(call: Call) -> Result:
         return await listed(call)
     if action == "rollback":
         return await rollback(replace(call, args=tuple(words)))
-    if action == "export":
-        raise wrong(call.event, "wrong_adapters_export")
     run = _WITH_WORDS.get(action)
     if run is None:
         raise wrong(call.event, "wrong_adapters", actions=_ACTIONS)
@@ -125,6 +124,7 @@ _WITH_WORDS: Mapping[str, Callable[[Call, Sequence[str]], Awaitable[Result]]] = 
     "pin": pin,
     "unpin": unpin,
     "import": bring_in,
+    "export": exported,
 }
 
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All settings for a page, for owners alone; what gives nobody power can be changed there.
+"""All settings for a page, for owners alone; all of them can be changed there.
 
-What is not in `OPEN` is shown and not changed: a new setting is none that a browser may set until
-somebody has thought about it.
+What gives nobody power is changed at once (`settings_open`), the rest with a code that somebody types for
+at the bot's machine: a browser that is signed in is not enough.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -17,48 +18,26 @@ from urllib.parse import urlsplit
 from goodbot import config as configuration
 from goodbot.api.commands import Grant
 from goodbot.api.events import UserRef
-from goodbot.api.registry import reward_policy
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingValue, SettingWanted
 from goodbot.api.texts import commas, reworded, say
 from goodbot.base.errors import GoodbotError, StoreError, UsageError
 from goodbot.base.redact import redact
 from goodbot.base.suggest import TERMINAL
 from goodbot.base.worded import Worded
-from goodbot.commands import report_parts
 from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.overview import in_private, reads
-from goodbot.commands.places import places
+from goodbot.commands.places import places, program
+from goodbot.commands.settings_open import barrier
+from goodbot.commands.settings_usable import require_usable
 from goodbot.config import Config, Grants
 from goodbot.config.described import Described, described
 from goodbot.config.file import ConfigFile
-from goodbot.learning.training import anchors
-from goodbot.learning.training.settings import training_settings
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _WORDS = ("serving.system_prompt", "training.anchors")
 """They may hold anybody's words, and the trail is for ever."""
-_OPEN = {
-    "serving": "ask max_tokens thinking system_prompt notes history history_tokens language stars"
-    " buttons messages_per_minute megabytes_per_day ratings_per_day seed",
-    "serving.sampling": "temperature top_k top_p min_p repetition_penalty",
-    "training": "schedule min_ratings held_out start_small reward idle_seconds quiet_hours on_battery"
-    " max_load max_gpu rater_share duplicate_limit age_half_life from_others replay_share anchors on_alarm"
-    " outvoted",
-    "training.settings": "preset objective",
-    "judge": "weight share minutes episodes",
-    "adapters": "keep",
-    "privacy": "unrated_days",
-    "log": "format level",
-}
-OPEN = frozenset(f"{section}.{name}" for section, names in _OPEN.items() for name in names.split()) | {
-    "serving.canary"
-}
-_LEARNING = "training.settings."
-_LEARNING_KINDS = ("switch", "whole", "number")
-_NOT_OPEN = frozenset({"training.settings.base_bits"})
-"""Numbers of a training that need more than a number: another package."""
 _NAMES = ("token", "secret", "password", "passphrase", "api_key", "apikey", "credentials")
 _LONGEST = 20_000
 _MOST = 1000
@@ -77,17 +56,24 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
     Raises GoodbotError: nothing was changed.
     """
     detail: dict[str, Any] = {}
-    file: ConfigFile | None = None
-    before: str | None = None
+    saved: tuple[ConfigFile, str | None] | None = None
     language = reads(services, user)
     try:
         if not services.authorization.may(user, Grant.ADMINISTER):
             detail["refused"] = NOT_ALLOWED
             raise UsageError(say("set_owners", language))
         detail["setting"] = wanted.key[:100]
-        file, before = await asyncio.to_thread(_change, services, wanted, language)
+        file, one, setting = await asyncio.to_thread(_found, services, wanted, language)
+        # First: what is wrong with a value may say what lies on this machine.
+        if setting.typed and not await services.logins.allows(wanted.key, wanted.code):
+            raise UsageError(say("set_code", language, key=wanted.key))
+        await asyncio.to_thread(_set, services, file, one, wanted.value, language)
+        if setting.typed:
+            await services.logins.use_up(wanted.key)
+        saved = file, file.before
+        await asyncio.to_thread(file.save)
         detail["done"] = True
-        if wanted.key not in _WORDS:
+        if wanted.key not in _WORDS and not (setting.secret or _is_secret(wanted.key, wanted.value)):
             detail |= {"from": wanted.before, "to": "default" if wanted.value is None else wanted.value}
     except GoodbotError:
         detail.setdefault("refused", NOT_DONE)  # its sentence may hold what was to be written
@@ -96,18 +82,19 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
         detail["refused"] = NOT_FINISHED
         raise
     finally:
-        await _told(services, user, detail, file, before)
+        await _told(services, user, detail, saved)
     return say("set_saved", language)
 
 
 async def _told(
-    services: Services, user: UserRef, detail: Mapping[str, Any], file: ConfigFile | None, before: str | None
+    services: Services, user: UserRef, detail: Mapping[str, Any], saved: tuple[ConfigFile, str | None] | None
 ) -> None:
     """Leave a line in the trail; without one nothing is changed."""
     try:
         await audit(in_private(services, user, "settings"), "settings", detail)
     except StoreError:
-        if file is not None:
+        if saved is not None:
+            file, before = saved
             await asyncio.to_thread(file.restore, before)
         raise
 
@@ -119,7 +106,7 @@ def _seen(services: Services, language: str) -> SettingsSeen:
     try:
         file = ConfigFile(now.home, now.path)
         known = configuration.parse(file.text(), home=now.home)
-        _require_usable(services, known)
+        require_usable(services, known)
     except GoodbotError as error:
         trouble = redact(reworded(error, language))
     every = [*_every(services, now, known)]
@@ -183,6 +170,7 @@ def _setting(one: Described, now: Config, known: Config, language: str, *, writt
     default, value, running = (_plain(said) for said in (one.default, _in(known, one), _in(now, one)))
     secret = any(_is_secret(one.key, said) for said in (default, value, running))
     told: dict[str, Any] = {} if secret else {"default": default, "value": value, "now": running}
+    why, opens = barrier(one, value, known, secret=secret)
     return Setting(
         key=one.key,
         told=reworded(Worded(one.told), language),
@@ -190,21 +178,10 @@ def _setting(one: Described, now: Config, known: Config, language: str, *, writt
         choices=one.choices,
         written=written,
         secret=secret,
-        why_not=say(why_not, language) if (why_not := _why_not(one, value, secret=secret)) else "",
+        why_not=say(why, language) if why else "",
+        typed=shlex.join([*program(now), "web", "--allow", one.key]) if opens else "",
         **{"default": None, "value": None, "now": None, **told},
     )
-
-
-def _why_not(one: Described, value: SettingValue, *, secret: bool) -> str:
-    """The key of why a page cannot change it; empty: it can."""
-    if secret:
-        return "set_hidden"
-    if isinstance(value, list) and any("\n" in one for one in value):
-        return "set_lines"
-    learns = one.key.startswith(_LEARNING) and one.kind in _LEARNING_KINDS and one.key not in _NOT_OPEN
-    if one.key in OPEN or learns:
-        return ""
-    return "set_model" if one.key == "model.path" else "set_closed"
 
 
 def _in(config: Config, one: Described) -> Any:
@@ -249,33 +226,36 @@ def _has_password(text: str) -> bool:
         return "@" in text
 
 
-def _change(services: Services, wanted: SettingWanted, language: str) -> tuple[ConfigFile, str | None]:
-    """The file, and what it was before."""
+def _found(services: Services, wanted: SettingWanted, language: str) -> tuple[ConfigFile, Described, Setting]:
+    """The file, and the setting as it is there. Raises GoodbotError: it cannot be changed like this."""
     now = services.config
     file = ConfigFile(now.home, now.path)
-    before, known = file.before, configuration.parse(file.text(), home=now.home)
+    known = configuration.parse(file.text(), home=now.home)
     one = next((one for one in _every(services, now, known) if one.key == wanted.key), None)
     if one is None:
         raise UsageError(say("set_unknown", language))
     setting = _setting(one, now, known, language, written=False)
-    if setting.why_not:
+    if setting.why_not and not setting.typed:
         raise UsageError(setting.why_not)
     if setting.value != wanted.before:
         raise UsageError(say("set_meanwhile", language, key=wanted.key))
     if file.explained(wanted.key):
         raise UsageError(say("set_comments", language))
-    if one.kind == "choice" and wanted.value not in (None, *one.choices):
-        raise UsageError(say("set_one_of", language, key=wanted.key, choices=commas(language, *one.choices)))
-    if wanted.value is None:
-        file.remove(wanted.key)
+    return file, one, setting
+
+
+def _set(services: Services, file: ConfigFile, one: Described, value: SettingValue, language: str) -> None:
+    """Set it in the file as we have it, and see that all take it. Raises GoodbotError."""
+    if one.kind == "choice" and value not in (None, *one.choices):
+        raise UsageError(say("set_one_of", language, key=one.key, choices=commas(language, *one.choices)))
+    if value is None:
+        file.remove(one.key)
     else:
-        file.set(wanted.key, _sound(wanted.value, language))
-    parsed = configuration.parse(file.text(), home=now.home)  # without the path: for people
-    _require_usable(services, parsed)
-    if wanted.value is not None and _plain(_in(parsed, one)) != wanted.value:
+        file.set(one.key, _sound(value, language))
+    parsed = configuration.parse(file.text(), home=services.config.home)  # without the path: for people
+    require_usable(services, parsed)
+    if value is not None and _plain(_in(parsed, one)) != value:
         raise UsageError(say("set_unwritable", language))
-    file.save()
-    return file, before
 
 
 def _sound(value: SettingValue, language: str) -> SettingValue:
@@ -288,11 +268,3 @@ def _sound(value: SettingValue, language: str) -> SettingValue:
     if len(texts) > _MOST or sum(map(len, texts)) > _LONGEST:
         raise UsageError(say("too_long", language, most=_LONGEST))
     return value
-
-
-def _require_usable(services: Services, config: Config) -> None:
-    """See that what is plugged in takes it, too, as at the next start. Raises GoodbotError."""
-    training_settings(config, services.backend, services.plugins.objectives(), services.model.path)
-    reward_policy(services.plugins, config.training.reward)
-    anchors.load(config)
-    report_parts.check(config, services.plugins)

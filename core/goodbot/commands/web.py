@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""web: a link that logs in to the browser, once; and signing everybody out there."""
+"""web: a link that logs in to the browser, once; signing everybody out; a code for its page of settings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from goodbot.base.suggest import TERMINAL
 from goodbot.commands.base import Call, Result, wrong
 
 SIGN_OUT = "sign-out"
+ALLOW = "allow"
+_LONGEST = 200
+"""Characters of a setting's name."""
 
 
 async def web(call: Call) -> Result:
@@ -21,6 +24,8 @@ async def web(call: Call) -> Result:
     _require_running(call, local=local)
     if local and call.args == (SIGN_OUT,):
         return await _sign_out(call)
+    if local and call.args[:1] == (ALLOW,) and len(call.args) == 2:
+        return await _allow(call, call.args[1][:_LONGEST])
     if local:
         return await _link(call, _named(call))
     if call.event.channel.kind is not ChannelKind.PRIVATE:
@@ -66,6 +71,13 @@ async def _link(call: Call, user: str) -> Result:
         lines.append(say("web_machine", call.user.language))
     data = {"url": url, "user": user, "seconds": login.SECONDS}
     return Result(text="\n".join(lines), data=data, once=True)
+
+
+async def _allow(call: Call, key: str) -> Result:
+    """With this code an owner's page changes one setting that the page alone may not."""
+    code = await call.services.logins.permit(key)
+    text = "\n".join([code, "", say("web_allowed", call.user.language, key=key)])
+    return Result(text=text, data={"code": code, "key": key, "seconds": login.SECONDS}, once=True)
 
 
 async def _sign_out(call: Call) -> Result:

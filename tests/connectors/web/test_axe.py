@@ -182,6 +182,7 @@ SET = SettingsSeen(
             written=True,
             secret=name == "key",
             why_not="It may hold a secret." if name == "key" else "",
+            typed="goodbot web --allow serving.key" if name == "key" else "",
         )
         for name in ("language", "key")
     ],
@@ -453,6 +454,7 @@ async def test_nothing_stands_in_anybody_s_way(
                 await ada.page.get_by_role("button", name="Leave all 2 out").click()
             if path == "/settings":
                 await ada.page.get_by_role("button", name="Change language").click()
+                await ada.page.get_by_role("button", name="Change key").click()
             if path == "/people":
                 await ada.sees("Disagrees with other raters")
             if path == "/notes":

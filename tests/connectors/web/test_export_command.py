@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that exports a version, on the page of all versions: to be copied, and for owners alone."""
+"""A version is exported from the page of all versions: at once, or by a command to be copied; by owners alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.mark.parametrize("viewport", [NARROW, {"width": 1280, "height": 800}], ids=["phone", "desk"])
-async def test_an_owner_copies_it_by_keyboard(
+async def test_an_owner_exports_it_and_copies_the_command_by_keyboard(
     chromium: Any, tmp_path: Path, unused_tcp_port: int, viewport: Any
 ) -> None:
     async with goodbot(tmp_path, unused_tcp_port) as bot, person(chromium, viewport=viewport) as owner:
@@ -34,11 +34,14 @@ async def test_an_owner_copies_it_by_keyboard(
         await owner.page.get_by_role("button", name="Export v1").wait_for()
         assert await shown.is_hidden()
         await press(owner, "Export v1")
-        await owner.sees("It writes a folder for other programs, which is not encrypted.")
+        await owner.sees("What it writes is not encrypted.")
         assert await shown.locator("code").inner_text() == command
         assert not await owner.scrolls_sideways()
         await press(owner, "Copy")
         await shown.get_by_text("Copied").wait_for()
+        await press(owner, "Write it at the bot’s machine")
+        await owner.sees("v1 is in exports/goodbot-v1.tar in goodbot’s directory on its machine.")
+        assert (tmp_path / "bot/exports/goodbot-v1.tar").is_file()
         await press(owner, "Export v1")
         await shown.wait_for(state="hidden")
         field = owner.page.get_by_label("A question for both")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.daemon.control import execute
 from goodbot.testing.connector_base import eventually
 
 from tests.connectors.web.browsing import NARROW, Person, opens, person, press, types
@@ -111,7 +112,17 @@ async def test_an_owner_searches_changes_and_goes_back_by_keyboard(
         await owner.page.keyboard.press("Escape")
         assert await owner.page.evaluate("document.activeElement.textContent") == "Change"
         await shown(owner, "http.host")
-        await owner.sees("Only somebody at the bot’s machine changes this")
+        await owner.sees("a change needs a code from the bot’s machine")
+        await begin(owner, "host")
+        await owner.page.keyboard.press("Control+A")
+        await owner.page.keyboard.type("127.0.0.2")
+        code = (await execute(bot.app, "web", ("allow", "http.host"))).data["code"]
+        for typed, told in (("x", "No such code holds for http.host."), (str(code), "Saved.")):
+            await types(owner, ".setting form label input", typed)
+            await owner.page.keyboard.press("Enter")
+            await owner.sees(told)
+        assert 'host = "127.0.0.2"' in path.read_text("utf-8")
+        await shown(owner, "model.path")
         assert await owner.page.locator(".setting:visible button").count() == 0
         await press(owner, "More")
         await press(owner, "Activity")

@@ -21,10 +21,11 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.settings_page import Setting, SettingsSeen, SettingWanted
 from goodbot.api.texts import say
 from goodbot.base.errors import ConfigError, GoodbotError, StoreError, UsageError
-from goodbot.commands import settings_page
+from goodbot.commands import settings_open
 from goodbot.config import HttpConfig
 from goodbot.config.described import described
 from goodbot.config.file import ConfigFile
+from goodbot.daemon.control import execute
 from goodbot.features.filters import plugin as filters
 from goodbot.features.judges import plugin as judges
 from goodbot.features.reports import plugin as reports
@@ -71,9 +72,10 @@ async def one(bot: Bot, key: str) -> Setting:
     return next(each for each in (await seen(bot)).settings if each.key == key)
 
 
-async def change(bot: Bot, key: str, value: Any, before: Any = ..., by: str = "owner") -> str:
+async def change(bot: Bot, key: str, value: Any, before: Any = ..., by: str = "owner", code: str = "") -> str:
     before = (await one(bot, key)).value if before is ... else before
-    return await bot.chat.host.change_setting(user(by), SettingWanted(key=key, value=value, before=before))
+    wanted = SettingWanted(key=key, value=value, before=before, code=code)
+    return await bot.chat.host.change_setting(user(by), wanted)
 
 
 def written(bot: Bot) -> str:
@@ -128,7 +130,7 @@ async def test_every_setting_is_told_with_words_its_value_and_its_default(tmp_pa
         assert (await one(bot, "connectors.slack.owners")).value == ["U1"]
         assert found.trouble == ""
         assert found.file == str(tmp_path / "bot/config.toml")
-        assert {each.key for each in found.settings} >= settings_page.OPEN - {
+        assert {each.key for each in found.settings} >= settings_open.OPEN - {
             "training.settings.preset",
             "training.settings.objective",
         }
@@ -295,6 +297,101 @@ async def test_what_gives_power_is_shown_and_not_changed(tmp_path: Path) -> None
                 with pytest.raises(UsageError):
                     await change(bot, key, value, each.value)
         assert written(bot) == WRITTEN
+
+
+@contextlib.asynccontextmanager
+async def at_the_machine(home: Path, port: int, text: str, *extra: object) -> AsyncGenerator[Bot]:
+    """A bot with the browser, at whose machine somebody sits."""
+    (home / "bot").mkdir()
+    (home / "bot/config.toml").write_text(text, "utf-8")
+    sections: dict[str, Any] = {"http": HttpConfig(port=port), "connectors": {"web": {}}}
+    async with open_bot(
+        home, extra=(goodbot_connectors.web, *extra), sections=sections, terminal=True
+    ) as bot:
+        yield bot
+
+
+async def allowed(bot: Bot, key: str) -> str:
+    """The code that `goodbot web --allow KEY` prints."""
+    return str((await execute(bot.app, "web", ("allow", key))).data["code"])
+
+
+async def test_a_code_from_the_machine_opens_one_setting_once(tmp_path: Path, unused_tcp_port: int) -> None:
+    async with at_the_machine(tmp_path, unused_tcp_port, WRITTEN) as bot:
+        home = str(tmp_path / "bot")
+        port = await one(bot, "http.port")
+        assert port.typed == shlex.join(["goodbot", "--home", home, "web", "--allow", "http.port"])
+        code, link = await allowed(bot, "http.port"), await execute(bot.app, "web", ())
+        for wrong in ("", "x" * 22, str(link.data["url"]).partition("#")[2]):
+            with pytest.raises(UsageError, match=r"No such code holds for http\.port"):
+                await change(bot, "http.port", 8400, code=wrong)
+        with pytest.raises(UsageError, match=r"No such code holds for http\.host"):
+            await change(bot, "http.host", "0.0.0.0", code=code)
+        with pytest.raises(UsageError, match="Only owners"):
+            await change(bot, "http.port", 8400, port.value, "rater", code)
+        assert written(bot) == WRITTEN
+        with pytest.raises(ConfigError, match="between 0"):
+            await change(bot, "http.port", 70_000, code=code)
+        await change(bot, "http.port", 8400, code=code)  # what was refused has not used it up
+        assert written(bot) == f"{WRITTEN}\n[http]\nport = 8400\n"
+        _, detail = (await trail(bot))[-1]
+        assert (detail["setting"], detail["from"], detail["to"]) == ("http.port", 0, 8400)
+        with pytest.raises(UsageError, match="No such code"):
+            await change(bot, "http.port", 8500, code=code)
+        said = await bot.command("web", "allow http.port")
+        assert "nothing else" in said, "no chat makes one"
+        await execute(bot.app, "web", ("allow", "http.port"))
+        kept = await rows(bot.store, "SELECT purpose, subject FROM codes WHERE purpose = 'setting'")
+        assert kept == [("setting", "http.port")]
+
+
+async def test_what_may_be_secret_is_changed_unseen_and_the_trail_does_not_have_it(
+    tmp_path: Path, unused_tcp_port: int
+) -> None:
+    text = f'[connectors.slack]\npath = "/{TOKEN}"\n'
+    async with at_the_machine(tmp_path, unused_tcp_port, text, goodbot_connectors.slack) as bot:
+        key = "connectors.slack.path"
+        for value in (f"/{TOKEN}2", "/hook"):
+            await change(bot, key, value, None, code=await allowed(bot, key))
+        assert written(bot) == '[connectors.slack]\npath = "/hook"\n'
+        assert TOKEN not in json.dumps(await trail(bot))
+        assert [detail.get("to") for _, detail in await trail(bot)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("connectors.slack.port", "many", "whole number"),
+        ("filters.words.block", [""], ""),
+        ("serving.server", "nothing", "there are:"),
+        ("serving.url", "http://10.0.0.1:1", "has no address"),
+        ("judge.by", "nobody", "there are:"),
+        ("training.backend", "nothing", "there are:"),
+        ("training.anchors_file", "no/such/file", "no/such/file"),
+    ],
+)
+async def test_what_a_plugin_would_not_take_is_not_written_with_a_code_either(
+    tmp_path: Path, unused_tcp_port: int, key: str, value: Any, says: str
+) -> None:
+    text = f"{WRITTEN}\n[connectors.web]\n"
+    async with at_the_machine(tmp_path, unused_tcp_port, text, *PLUGGED[:1], *PLUGGED[2:]) as bot:
+        if not says:
+            await change(bot, key, value, code=await allowed(bot, key))
+            assert "[filters.words]" in written(bot)
+            return
+        with pytest.raises(GoodbotError, match=says):
+            await change(bot, key, value, code=await allowed(bot, key))
+        assert written(bot) == text
+
+
+async def test_what_a_command_changes_names_it_and_takes_no_code(tmp_path: Path) -> None:
+    async with configured(tmp_path, extra=PLUGGED) as bot:
+        found = {each.key: each for each in (await seen(bot)).settings}
+        for key, command in (("model.path", "model use"), ("encryption.enabled", "encrypt")):
+            assert f"`goodbot {command}" in found[key].why_not
+            assert found[key].typed == ""
+        for each in found.values():
+            assert not each.why_not or each.typed or "`goodbot " in each.why_not, each.key
 
 
 async def test_a_hand_in_the_file_meanwhile_is_not_lost(

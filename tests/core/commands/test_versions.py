@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tarfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from goodbot.api.versions import FeatureCompared, Versions, VersionSeen
 from goodbot.base.errors import UsageError
 from goodbot.cli.parser import parse
 from goodbot.commands import measured
-from goodbot.config import ServingConfig
+from goodbot.config import ServingConfig, clear
+from goodbot.store import exporting
 
 from tests.core.builders import Bot, open_bot
 from tests.core.commands.test_overview import SHORTER, taught
@@ -86,6 +88,25 @@ async def test_what_exports_a_version_is_told_where_it_can_be_exported(tmp_path:
         assert told(found, 2).export == command
         parsed = parse(shlex.split(command)[1:])
         assert (parsed.home, parsed.version, parsed.out) == (home / "bot", "2", Path("goodbot-v2"))
+
+
+async def test_a_version_is_exported_to_a_place_of_ours_as_other_exports_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_bot(tmp_path) as bot:
+        await trained(bot)
+        names = ["goodbot-v1.tar", "goodbot-v1-2.tar"]
+        for name in names:
+            assert f"v1 is in `exports/{name}`" in await bot.command("adapters", "export 1")
+            with tarfile.open(tmp_path / "bot/exports" / name) as tar:
+                assert {"adapter_config.json", "adapter_model.safetensors"} < {*tar.getnames()}
+        made = exporting.files(tmp_path / "bot")
+        assert {one.name for one in made} == {*names}, "what forgetting deletes"
+        assert "in a terminal" in await bot.command("adapters", "export base")
+        assert "`adapters export 7`" in await bot.command("adapters", "export")
+        monkeypatch.setattr(clear, "is_apart", lambda _: True)
+        assert "in a terminal" in await bot.command("adapters", "export 1"), "all else there is encrypted"
+        assert "exports/" not in await bot.command("adapters", "export 1", user="rater")
 
 
 async def test_what_was_rolled_back_stands_beside_the_line(tmp_path: Path) -> None:

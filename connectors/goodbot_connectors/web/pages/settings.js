@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that can be set, with what it is for; what gives nobody power can be changed here.
+// All that can be set, with what it is for; what gives somebody power is changed here with a code from the bot's machine.
 
 import { get, post } from "/files/api.js";
 import { copyButton } from "/files/copy.js";
@@ -121,18 +121,19 @@ class Settings extends Page {
           el("p", { class: "meta" }, one.secret ? "" : el("span", {}, same(one.value, one.default) ? say("page_the_default") : say("page_default_is", { value: said(one.default) })),
             one.why_not ? el("span", {}, ...coded(one.why_not)) : ""),
           same(one.value, one.now) ? "" : el("p", { class: "waits" }, say("page_until_start", { value: said(one.now) }))),
-        one.why_not ? "" : button(say("page_change"), { class: "chip small", "aria-label": say("page_change_what", { name }), onclick: () => this.#edit(row, one) })),
+        one.why_not && !one.typed ? "" : button(say("page_change"), { class: "chip small", "aria-label": say("page_change_what", { name }), onclick: () => this.#edit(row, one) })),
       el("p", { class: "told", role: "status", tabindex: "-1" }, told));
   }
 
   #edit(row, one) {
     const field = fieldFor(one);
+    const code = one.typed && el("input", { autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: "64", required: true });
     const place = el("p", { class: "told error", role: "alert" });
     const away = () => { this.#draw(row, this.#settings.get(one.key)); find("button", row)?.focus(); };
     const send = async (body) => {
       place.textContent = "";
       try {
-        const found = await post("/api/settings", { key: one.key, before: one.value, ...body });
+        const found = await post("/api/settings", { key: one.key, before: one.value, ...(code ? { code: code.value } : {}), ...body });
         this.#take(found);
         this.#draw(row, this.#settings.get(one.key), found.told);
         find(".told", row).focus();
@@ -147,7 +148,7 @@ class Settings extends Page {
       if (value === null) place.textContent = say("page_write_digits");
       else send({ do: "set", value });
     };
-    const form = el("form", { class: "words", onsubmit: submit, onkeydown: (event) => event.key === "Escape" && away() }, field, place,
+    const form = el("form", { class: "words", onsubmit: submit, onkeydown: (event) => event.key === "Escape" && away() }, field, ...(code ? allowed(one, code) : []), place,
       el("div", { class: "row" }, el("button", { class: "primary small", type: "submit" }, say("page_save")),
         one.written ? button(say("page_back_default"), { class: "chip small", onclick: () => send({ do: "default" }) }) : "",
         button(say("page_cancel"), { class: "quiet small", onclick: away })));
@@ -169,6 +170,14 @@ function connected(places) {
     el("ul", {}, ...places.map(row)));
 }
 
+// What decides who may do what, what is run or where words go needs somebody at the bot's machine.
+function allowed(one, field) {
+  return [
+    el("p", { class: "count" }, say("page_code_type")),
+    el("div", { class: "command" }, el("code", {}, one.typed), copyButton(() => one.typed, { class: "chip small", "aria-label": say("page_copy_command", { place: one.key }) })),
+    el("label", {}, el("span", { class: "label" }, say("page_code_from")), field)];
+}
+
 function grouped(settings) {
   const sections = new Map();
   for (const one of settings) sections.set(sectionOf(one.key), [...(sections.get(sectionOf(one.key)) || []), one]);
@@ -178,15 +187,16 @@ function grouped(settings) {
 function fieldFor(one) {
   const about = { "aria-label": one.key };
   const options = { switch: ["true", "false"], choice: one.choices }[one.kind];
+  const value = one.value ?? one.default; // of what is not switched on: as it would be
   if (options) {
-    const field = el("select", about, ...options.map((value) => el("option", { value }, one.kind === "switch" ? said(value === "true") : value)));
-    field.value = String(one.value);
+    const field = el("select", about, ...options.map((option) => el("option", { value: option }, one.kind === "switch" ? said(option === "true") : option)));
+    field.value = String(value);
     return field;
   }
-  if (one.kind === "whole" || one.kind === "number") return el("input", { ...about, type: "text", inputmode: "decimal", value: one.value ?? "" });
-  if (one.kind === "text" && !/prompt/.test(one.key)) return el("input", { ...about, value: one.value ?? "", autocapitalize: "none" });
+  if (one.kind === "whole" || one.kind === "number") return el("input", { ...about, type: "text", inputmode: "decimal", value: value ?? "" });
+  if (one.kind === "text" && !/prompt/.test(one.key)) return el("input", { ...about, value: value ?? "", autocapitalize: "none" });
   const field = el("textarea", { ...about, rows: "5", ...(one.kind === "texts" ? { placeholder: say("page_one_a_line") } : {}) });
-  field.value = one.kind === "texts" ? one.value.join("\n") : one.value ?? "";
+  field.value = one.kind === "texts" ? (value ?? []).join("\n") : value ?? "";
   return field;
 }
 

@@ -5,7 +5,7 @@ import { get } from "/files/api.js";
 import { day, percent, versionName } from "/files/chart.js";
 import { copyButton } from "/files/copy.js";
 import { pairOf } from "/files/differ.js";
-import { button, el, find } from "/files/dom.js";
+import { button, coded, el, find } from "/files/dom.js";
 import { banner } from "/files/header.js";
 import { markdown } from "/files/markdown.js";
 import { Page } from "/files/page.js";
@@ -78,7 +78,8 @@ class Versions extends Page {
       one.told ? el("span", { class: "why words" }, markdown(one.told)) : "");
     if (one.version === null) return;
     const now = seen.find(({ state }) => state === "answers");
-    const [exporting, command] = one.export ? exportOf(one) : ["", ""];
+    const write = ({ target }) => this.do({ say: `/rl adapters export ${one.version}` }, target);
+    const [exporting, command] = one.export ? exportOf(one, write) : ["", ""];
     find(".more", place).replaceChildren(
       seen.length === 1 ? el("p", {}, say("page_first_version")) : "",
       one.version ? el("p", {}, originOf(one)) : "",
@@ -174,10 +175,11 @@ function originOf({ parent, made_of: what }) {
   return what ? say("page_comes_from_learnt", { name, what }) : say("page_comes_from", { name });
 }
 
-// The command that writes it for other programs, behind a button: it is typed at the bot's machine.
-function exportOf({ version, export: command }) {
+// Behind a button: `write` makes a file at the bot's machine; the command, typed there, any form at any place.
+function exportOf({ version, export: command }, write) {
   const name = lower(version);
-  const place = el("div", { class: "command", hidden: true }, el("p", {}, say("page_export_how")), el("code", {}, command),
+  const place = el("div", { class: "command", hidden: true }, button(say("page_export_write"), { class: "chip small", onclick: write }),
+    el("p", {}, ...coded(say("page_export_how"))), el("code", {}, command),
     copyButton(() => command, { class: "chip small", "aria-label": say("page_copy_command", { place: name }) }));
   const node = button(say("page_export_it", { name }), { class: "chip small", "aria-expanded": "false", onclick: () => {
     place.hidden = !place.hidden;

@@ -101,6 +101,7 @@ PEOPLE: tuple[Command, ...] = (
         (
             option("--user", "whom: by default the owner", "NAME"),
             option("--sign-out", "sign everybody out there"),
+            option("--allow", "a code with which the page of settings changes this one", "KEY"),
             option("--no-open", "print the link, and do not open it here"),
         ),
         Grant.RATE,
