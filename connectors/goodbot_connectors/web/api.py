@@ -39,7 +39,7 @@ from goodbot.base.text import clean
 from goodbot_connectors.kit.bridge.at_once import AtOnce
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json, string
-from goodbot_connectors.web import guard, lists, normalize, queued, waiting
+from goodbot_connectors.web import guard, home, lists, normalize, queued, waiting
 from goodbot_connectors.web.cache import ConversationCache
 from goodbot_connectors.web.entries import PersonLabels
 from goodbot_connectors.web.guard import Handler
@@ -92,6 +92,7 @@ class WebApi:
         site = Site()
         get: dict[str, Handler] = {
             **dict.fromkeys(site.paths, site.handle),
+            "/home": home.leads(self._host, self._sessions),
             "/api/me": self._me,
             "/api/conversation": self._conversation,
             "/api/conversations": self._find,
@@ -136,8 +137,7 @@ class WebApi:
         before = guard.cookie(request)
         id_ = await self._sessions.begin(user, instead=before)
         self._live.close(session=name(before))
-        home = "/progress" if self._host.may_rate(normalize.user_ref(user)) else "/"
-        response = guard.answer({"user": user, "home": home})
+        response = guard.answer({"user": user, "home": home.of(self._host, user)})
         response.set_cookie(
             guard.cookie_name(request),
             id_,

@@ -404,7 +404,7 @@ async def test_nothing_stands_in_anybody_s_way(
         await ada.page.get_by_label("Search my conversations").fill("bold")
         await ada.page.locator(".excerpt").wait_for()
         assert await violations(ada, axe) == [], "a search"
-        await ada.page.get_by_role("button", name="Rename or delete").click()
+        await ada.page.get_by_role("button", name="Rename, save or delete").click()
         assert await violations(ada, axe) == [], "a conversation's dialog"
         await ada.page.get_by_role("button", name="Delete…").click()
         assert await violations(ada, axe) == [], "asked before it is deleted"

@@ -55,6 +55,8 @@ async def test_the_menu_opens_and_closes_by_keyboard(chromium: Any, bot: Scripte
         await nav(ada).locator("button.here").wait_for()
         await more.press("Enter")
         assert await nav(ada).locator("[aria-current=page]").all_inner_texts() == ["Rated answers"]
+        await ada.page.get_by_role("link", name="goodbot").press("Enter")
+        await ada.page.wait_for_url("**/progress")  # the home of who rates
 
 
 async def test_the_menu_is_within_a_phone_and_closes_when_something_else_is_touched(
@@ -84,3 +86,7 @@ async def test_each_sees_the_pages_that_are_for_them(chromium: Any, bot: Scripte
         await bob.come_back(bot, "bob")
         assert await links(bob) == ["Chat", "Progress"]
         assert await nav(bob).get_by_role("button").count() == 0
+        await nav(bob).get_by_role("link", name="Progress").click()
+        await bob.page.wait_for_url("**/progress")
+        await bob.page.get_by_role("link", name="goodbot").click()
+        await bob.page.wait_for_url(f"{bot.address}/")

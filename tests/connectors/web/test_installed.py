@@ -42,7 +42,7 @@ async def test_it_can_be_installed(bot: Scripted) -> None:
         async with http.get("/manifest.webmanifest") as response:
             assert response.content_type == "application/manifest+json"
             manifest = json.loads(await response.text())
-        assert (manifest["start_url"], manifest["display"]) == ("/", "standalone")
+        assert (manifest["start_url"], manifest["display"]) == ("/home", "standalone")
         sizes: set[str] = set()
         for icon in manifest["icons"]:
             async with http.get(icon["src"]) as response:
@@ -88,6 +88,9 @@ async def test_it_opens_without_goodbot_and_keeps_nothing_that_anybody_said(
         await owner.page.goto(f"{address}/rate")
         await owner.sees("goodbot cannot be reached.")
         assert await owner.page.get_by_role("heading", name="Answers to rate").is_visible()
+        await owner.page.goto(f"{address}/home")
+        await owner.page.wait_for_url("**/progress")
+        await owner.page.get_by_role("heading", name="Progress").wait_for()
 
 
 async def test_who_wants_it_is_told_how_many_wait_and_no_word_of_them(ada: Person, bot: Scripted) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,16 +89,23 @@ async def test_a_conversation_is_renamed_and_deleted_by_keyboard(ada: Person, bo
     await ada.open(first.url)  # another tab shows it, too
     await ada.sees("You said: About cats")
     page = ada.page
-    menu = page.get_by_role("button", name="Rename or delete “About cats”")
+    menu = page.get_by_role("button", name="Rename, save or delete “About cats”")
     await menu.press("Enter")
     await menu.evaluate("one => { one.dataset.before = '1'; }")
     bot.connector._live.stale("ada")  # the list is drawn anew meanwhile
     await page.locator("[data-before]").wait_for(state="detached")
     await page.get_by_label("Name", exact=True).fill("  My   pets ")
     await page.keyboard.press("Enter")
-    menu = page.get_by_role("button", name="Rename or delete “My pets”")
+    menu = page.get_by_role("button", name="Rename, save or delete “My pets”")
     await menu.wait_for()
     assert await menu.evaluate("one => one === document.activeElement"), "the focus is where it was"
+    await menu.press("Enter")
+    async with page.expect_download() as saved:
+        await page.get_by_role("button", name="Save as a file").press("Enter")
+    assert (await saved.value).suggested_filename == "My pets.md"
+    lines = Path(await (await saved.value).path()).read_text("utf-8").splitlines()
+    assert lines[0] == "# My pets"
+    assert [line for line in lines if "cats" in line] == ["About cats", "You said: About cats"]
     await page.reload()
     await menu.press("Enter")
     await page.get_by_role("button", name="Delete…").press("Enter")
@@ -144,7 +152,7 @@ async def test_a_conversation_is_found_and_deleted_by_touch(chromium: Any, bot: 
         await bob.page.get_by_role("button", name="Conversations", exact=True).tap()
         await bob.page.get_by_label("Search my conversations").fill("dogs")
         await bob.sees("You said: About dogs")
-        await bob.page.get_by_role("button", name="Rename or delete “About cats”").tap()
+        await bob.page.get_by_role("button", name="Rename, save or delete “About cats”").tap()
         await bob.page.get_by_role("button", name="Delete…").tap()
         assert not await bob.scrolls_sideways()
         await bob.page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).tap()

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done with a conversation of the list: another name, or away with it. Deleting asks once.
+// What can be done with a conversation of the list: another name, a file of it, or away with it. Deleting asks once.
 
 import { find } from "/files/dom.js";
+import { saveConversation } from "/files/save.js";
 import { say } from "/files/texts.js";
 
 export class Arrange {
@@ -17,6 +18,7 @@ export class Arrange {
       event.preventDefault();
       this.#do({ rename: find("input", this.#dialog).value.trim() });
     });
+    on(".save-file", "click", () => { this.#dialog.close(); saveConversation(this.#one); });
     on(".delete", "click", () => this.#ask());
     on(".sure", "click", () => this.#do({ delete: true }));
     on(".close", "click", () => this.#dialog.close());
@@ -45,6 +47,7 @@ export class Arrange {
     part("h2").textContent = asks ? say("page_delete_which", { title: this.#one.title }) : this.#one.title;
     part("form").hidden = asks || this.#one.id === "news"; // that has its name
     part(".gone").hidden = !asks;
+    part(".save-file").hidden = asks;
     part(".delete").hidden = asks;
     part(".sure").hidden = !asks;
   }

@@ -5,8 +5,10 @@
 
 const CACHE = "goodbot THE_VERSION"; // of all files together: `site.py` fills both in
 const PAGES = new Set(["THE_PAGES"]);
+const HOME = "/home"; // goodbot knows whose it is; without it, where they have been
+const HOMES = ["/progress", "/"];
 
-const isShell = ({ origin, pathname }) => origin === location.origin && (PAGES.has(pathname) || pathname.startsWith("/files/"));
+const isShell = ({ origin, pathname }) => origin === location.origin && (PAGES.has(pathname) || pathname === HOME || pathname.startsWith("/files/"));
 
 async function fresh(request, path) {
   try {
@@ -14,8 +16,10 @@ async function fresh(request, path) {
     if (response.ok && response.type === "basic" && !response.redirected) await keep(path, response.clone());
     return response;
   } catch (problem) {
-    const kept = await caches.match(path, { cacheName: CACHE }).catch(() => null);
-    if (kept) return kept;
+    for (const one of path === HOME ? HOMES : [path]) {
+      const kept = await caches.match(one, { cacheName: CACHE }).catch(() => null);
+      if (kept) return path === HOME ? Response.redirect(one) : kept;
+    }
     throw problem;
   }
 }
