@@ -77,6 +77,14 @@ class Keys:
         await self.page.keyboard.press("Enter")
 
 
+class Fingers(Keys):
+    """Somebody who has nothing but a phone."""
+
+    async def press(self, name: str) -> None:
+        """Touch the button that begins so."""
+        await self.page.get_by_role("button", name=re.compile(f"^{re.escape(name)}")).first.tap()
+
+
 async def test_a_bot_on_telegram_by_keyboard_alone(
     chromium: Any, program: SetupProgram, tmp_path: Path
 ) -> None:
@@ -156,27 +164,36 @@ async def test_where_no_page_may_keep_anything_it_works(chromium: Any, program: 
         await Keys(ada).at("Where do people talk to it?")
 
 
-async def test_a_time_of_its_own_is_proposed_again(chromium: Any, tmp_path: Path) -> None:
+async def test_a_bot_is_set_up_by_touch_and_a_time_of_its_own_is_proposed_again(
+    chromium: Any, tmp_path: Path
+) -> None:
     need_backend()
     home = tmp_path / "ada"
     home.mkdir()
     configured(home, '[training]\nschedule = "02:15"\n')
-    given = {
-        "platform": "terminal",
-        "backend": "auto",
-        "install": "no",
-        "model": "demo",
-        "preset": "balanced",
-    }
+    given = {"platform": "terminal", "backend": "auto", "install": "no"}
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     with SetupProgram(home, "init", *words) as program:
-        async with person(chromium) as ada:
+        async with person(chromium, viewport=NARROW, has_touch=True, is_mobile=True) as ada:
             await ada.open(program.address)
-            keys = Keys(ada)
-            await keys.at("When does it learn?")
+            fingers = Fingers(ada)
+            for title, choice in (
+                ("Which model answers?", "The tiny demo model"),
+                ("How boldly does it learn?", "Careful"),
+            ):
+                await fingers.at(title)
+                await fingers.press(choice)
+            await fingers.at("When does it learn?")
             assert await ada.page.locator("#asked input").input_value() == "02:15"
-            await keys.press("Continue")
-            await keys.at("Ready")
+            await fingers.press("Continue")
+            await fingers.at("Ready")
+            assert not await ada.scrolls_sideways()
+            await fingers.press("Write this, and start it later")
+            await ada.page.get_by_role("heading", name="Done. You can close this page.").wait_for()
+        assert await asyncio.to_thread(program.ends) == 0
+    written = (home / ".goodbot" / "config.toml").read_text()
+    assert 'schedule = "02:15"' in written
+    assert 'preset = "careful"' in written
 
 
 async def test_who_has_gone_is_told_of(chromium: Any, program: SetupProgram) -> None:
@@ -229,8 +246,20 @@ async def test_nothing_stands_in_anybody_s_way(
         assert await violations(ada, axe) == []
 
 
-@pytest.mark.parametrize("name", ["Discord", "Slack", "Teams"])
-async def test_each_platform_has_its_drawings(chromium: Any, program: SetupProgram, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Discord", ["New App", "Token, Reset Token"]),
+        (
+            "Slack",
+            ["Install to Workspace", "Bot User OAuth Token", "App-Level Tokens", "Signing Secret, Show"],
+        ),
+        ("Teams", ["Azure Bot", "Microsoft App ID", "Value, New client secret", "Microsoft Teams"]),
+    ],
+)
+async def test_each_platform_has_its_drawings(
+    chromium: Any, program: SetupProgram, name: str, shown: list[str]
+) -> None:
     require({"Discord": "discord", "Slack": "slack_bolt", "Teams": "botbuilder.core"}[name])
     async with person(chromium, viewport=NARROW, has_touch=True, is_mobile=True) as ada:
         await ada.open(program.address)
@@ -238,4 +267,8 @@ async def test_each_platform_has_its_drawings(chromium: Any, program: SetupProgr
         await ada.page.get_by_role("heading", name="The bot's token").wait_for()
         await ada.page.locator(".guide li svg").first.wait_for()
         assert await ada.page.locator(".guide li").count() >= 4
+        drawn = ada.page.locator(".guide li svg")
+        told = [str(await one.get_attribute("aria-label")) for one in await drawn.all()]
+        assert len(told) == len(shown)
+        assert all(what in one for what, one in zip(shown, told, strict=True)), told
         assert not await ada.scrolls_sideways()

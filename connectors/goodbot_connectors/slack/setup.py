@@ -43,6 +43,7 @@ class SlackSetup(ConnectorSetup):
         _PAGE(line=2, here=_MENU[1], press="Install to Workspace"),
         _PAGE(line=3, here=_MENU[2], field="Bot User OAuth Token", value="xoxb-…", press="Copy"),
         _PAGE(line=4, here=_MENU[0], field="App-Level Tokens", value="xapp-…", press="Generate Token"),
+        _PAGE(line=5, here=_MENU[0], field="Signing Secret", value="••••••••", press="Show"),
     )
     settings: SlackSettings
     clock: Clock = SystemClock()
