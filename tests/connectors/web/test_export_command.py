@@ -35,7 +35,7 @@ async def test_an_owner_exports_it_and_copies_the_command_by_keyboard(
         assert await shown.is_hidden()
         await press(owner, "Export v1")
         await owner.sees("What it writes is not encrypted.")
-        assert await shown.locator("code").inner_text() == command
+        assert await shown.locator("> code").inner_text() == command
         assert not await owner.scrolls_sideways()
         await press(owner, "Copy")
         await shown.get_by_text("Copied").wait_for()

@@ -81,6 +81,9 @@ async def test_it_opens_without_goodbot_and_keeps_nothing_that_anybody_said(
             await owner.sees("Rated answers")
             await owner.page.goto(f"{address}/rate?text=secret")
             await owner.sees("Nothing matches")
+            await owner.page.goto(f"{address}/home")
+            await owner.page.wait_for_url("**/progress")
+            await owner.page.get_by_role("heading", name="Progress").wait_for()
             kept = await owner.page.evaluate(KEPT)
         assert f"{address}/rate" in kept
         assert f"{address}/files/rate.js" in kept
