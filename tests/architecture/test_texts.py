@@ -30,6 +30,8 @@ ROOMS = (
     *("goodbot.commands.channels", "goodbot.commands.help", "goodbot.commands.people"),
     *("goodbot.commands.queues", "goodbot.commands.report", "goodbot.commands.report_page"),
     *("goodbot.commands.settings_page", "goodbot.commands.places", "goodbot.features.reports"),
+    *("goodbot.commands.settings_open", "goodbot.commands.settings_usable"),
+    "goodbot.commands.exporting_version",
     *("goodbot.commands.waiting", "goodbot.commands.probe", "goodbot.commands.web"),
     *("goodbot.commands.versions", "goodbot.commands.rated", "goodbot.commands.people_page"),
     "goodbot.features.reward_model",
@@ -66,7 +68,7 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.cli.doctor.model_server": 2,  # to the model, and what is made of nothing
     "goodbot.commands.activity": 1,  # to programs
     "goodbot.commands.adapters": 1,  # the names of its actions
-    "goodbot.commands.settings_page": 3,  # names of settings
+    "goodbot.commands.settings_open": 3,  # names of settings
     "goodbot.commands.probe": 2,  # to the model
     "goodbot.commands.rollback_window": 1,  # a command
     "goodbot.commands.runner": 1,  # a name in the log
