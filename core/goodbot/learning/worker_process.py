@@ -23,6 +23,7 @@ from goodbot.base import spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import reason_in
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ async def run(
         return last
     if last.get("event") == "failed":
         _tell(who, str(last["trace"]) if "trace" in last else "\n".join(stderr))
-        raise TrainingError(kept(last.get("reason")), kind=kept(last.get("kind", "error")))
+        raise TrainingError(reason_in(last), kind=kept(last.get("kind", "error")))
     _tell(who, "\n".join(stderr))
     raise _death(who, process.returncode)
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from array import array
-from collections.abc import Mapping, Sequence
-from string import Formatter
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from goodbot.api.events import (
     Button,
@@ -25,12 +24,12 @@ from goodbot.api.events import (
 )
 from goodbot.api.sentences import Reason, in_words, words
 from goodbot.base.sampling import UNFILTERED, Filters
-from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import apart, together
 
 _OPEN_EVENTS: dict[str, type[Event]] = {"message": MessageEvent, "command": CommandEvent, "press": PressEvent}
 
 
-_WORDED = "worded"
 _CODED = '[["'
 """So begins what `dump_reasons` makes of codes."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -50,7 +49,7 @@ def dump_reasons(reasons: Sequence[Reason]) -> str:
         ):
             return str(text)
         case _:
-            return dump_json([_apart(one) for one in reasons]) if reasons else ""
+            return dump_json([apart(one) for one in reasons]) if reasons else ""
 
 
 def load_reasons(text: str) -> tuple[Reason, ...]:
@@ -58,43 +57,9 @@ def load_reasons(text: str) -> tuple[Reason, ...]:
     if not text.startswith(_CODED):
         return in_words(text)
     try:
-        return tuple(Reason(code, _together(facts)) for code, facts in json.loads(text))
+        return tuple(Reason(code, together(facts)) for code, facts in json.loads(text))
     except (ValueError, TypeError):
         return in_words(text)
-
-
-def _apart(value: Any) -> Any:
-    """What is worded as its text and its values, so that it can be said in any language later."""
-    match value:
-        case Worded():
-            return {_WORDED: [value.text, {name: _apart(one) for name, one in value.values.items()}]}
-        case BaseException():
-            return _apart(said_by(value))
-        case Mapping():
-            return {name: _apart(one) for name, one in cast("Mapping[str, Any]", value).items()}
-        case list() | tuple():
-            return [_apart(one) for one in cast("Sequence[Any]", value)]
-        case str() | int() | float() | None:
-            return value
-        case _:
-            return str(value)
-
-
-def _together(value: Any) -> Any:
-    """The same again. Raises ValueError for what is no such text, or has not its values."""
-    match value:
-        case {"worded": [str(), dict()]}:
-            text, values = cast("tuple[str, dict[str, Any]]", value[_WORDED])
-            for _, name, form, conversion in Formatter().parse(text) if values else ():
-                if name is not None and (form or conversion or name not in values):
-                    raise ValueError(text)
-            return Worded(text, **{name: _together(one) for name, one in values.items()})
-        case dict():
-            return {name: _together(one) for name, one in cast("dict[str, Any]", value).items()}
-        case list():
-            return [_together(one) for one in cast("list[Any]", value)]
-        case _:
-            return value
 
 
 def worded_reasons(text: str) -> str:
@@ -114,7 +79,7 @@ def dump_receipt(receipt: Receipt, digest: str = "") -> str:
             "o": receipt.outcome,
             "x": "" if receipt.reasons else receipt.text,
             "t": receipt.turn,
-            **({"r": _apart(receipt.reasons)} if receipt.reasons else {}),
+            **({"r": apart(receipt.reasons)} if receipt.reasons else {}),
             **({"f": offer} if offer else {}),
             **({"d": digest} if digest else {}),
         }
@@ -129,7 +94,7 @@ def worded_receipt(text: str) -> str:
 
 
 def _received(reasons: Sequence[tuple[str, Any]]) -> tuple[Reason, ...]:
-    return tuple(Reason(code, _together(facts)) for code, facts in reasons)
+    return tuple(Reason(code, together(facts)) for code, facts in reasons)
 
 
 def load_receipt(text: str) -> Receipt:

@@ -25,6 +25,7 @@ import numpy as np
 import safetensors
 from goodbot.api.adapters.manifest import contents
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 from safetensors.numpy import save
 
 from goodbot_training.backends import layout
@@ -127,7 +128,8 @@ def read_adapter(directory: Path) -> AdapterWeights:
         config = json.loads(written)
         stored = safetensors.deserialize(weights_file)
     except (OSError, RecursionError, ValueError, safetensors.SafetensorError) as error:
-        raise AdapterError(f"The adapter in {directory} cannot be read: {error}") from error
+        unread = "The adapter in {directory} cannot be read: {why}"
+        raise AdapterError(Worded(unread, directory=directory, why=error)) from error
     rank, alpha = _shape(config, directory)
     halves: dict[str, dict[str, Floats]] = {}
     for name, tensor in stored:
@@ -143,19 +145,22 @@ def read_adapter(directory: Path) -> AdapterWeights:
         path = parameter or stored_as
         a, b = pair.get("lora_A"), pair.get("lora_B")
         if a is None or b is None or a.ndim != 2 or b.ndim != 2 or a.shape[0] != b.shape[1]:
-            raise AdapterError(f"The adapter in {directory} is malformed at {path}.")
+            odd = "The adapter in {directory} is malformed at {path}."
+            raise AdapterError(Worded(odd, directory=directory, path=path))
         own = known.rank(path, rank)
         folded = layout.unflatten(a, b, own) if parameter else (a, b)
         if folded is None or folded[0].shape[-2] != own:
-            raise AdapterError(f"The adapter in {directory} has another rank than it says at {path}.")
+            other = "The adapter in {directory} has another rank than it says at {path}."
+            raise AdapterError(Worded(other, directory=directory, path=path))
         a, b = folded
         factor = known.alpha(path, alpha) / (own**0.5 if root else own) / scale
         pairs[path] = (a, b if abs(factor - 1) < 1e-6 else b * np.float32(factor))
     if not pairs:
-        raise AdapterError(f"The adapter in {directory} is empty.")
+        raise AdapterError(Worded("The adapter in {directory} is empty.", directory=directory))
     weights = AdapterWeights(rank=rank, alpha=alpha, scale=scale, pairs=pairs)
     if not weights.finite():
-        raise AdapterError(f"The adapter in {directory} holds numbers that are not finite.")
+        infinite = "The adapter in {directory} holds numbers that are not finite."
+        raise AdapterError(Worded(infinite, directory=directory))
     return weights
 
 
@@ -176,12 +181,13 @@ def fit(weights: AdapterWeights, shapes: Mapping[str, Shape], directory: Path) -
         same = [own for own in same if shapes[own] == here and own not in found]
         same = [own for own in same if _inner(own) == _inner(path)] or same
         if len(same) != 1:
-            raise AdapterError(
-                f"The adapter in {directory} is not for this model: see {path}. If the model is a "
-                "mixture of experts, use the training backend that the adapter was made with."
-                if a.ndim == 3
-                else f"The adapter in {directory} is not for this model: see {path}."
-            )
+            foreign = "The adapter in {directory} is not for this model: see {path}."
+            if a.ndim == 3:
+                foreign = (
+                    "The adapter in {directory} is not for this model: see {path}. If the model is a "
+                    "mixture of experts, use the training backend that the adapter was made with."
+                )
+            raise AdapterError(Worded(foreign, directory=directory, path=path))
         found[same[0]] = (a, b)
     experts = {a.shape[-2] for a, _ in found.values() if a.ndim == 3} or {weights.rank}
     pairs: dict[str, tuple[Floats, Floats]] = {}
@@ -244,14 +250,17 @@ def _number(parts: list[str]) -> int:
 
 def _shape(config: Any, directory: Path) -> tuple[int, float]:
     if not isinstance(config, dict) or config.get("peft_type", "LORA") != "LORA":
-        raise AdapterError(f"The adapter in {directory} is not a LoRA adapter in PEFT's layout.")
+        none = "The adapter in {directory} is not a LoRA adapter in PEFT's layout."
+        raise AdapterError(Worded(none, directory=directory))
     known: dict[str, Any] = config  # pyright: ignore[reportUnknownVariableType]
     for key in _UNSUPPORTED:
         if known.get(key):
-            raise AdapterError(f"The adapter in {directory} uses {key}, which is not supported.")
+            odd = "The adapter in {directory} uses {name}, which is not supported."
+            raise AdapterError(Worded(odd, directory=directory, name=key))
     rank, alpha = known.get("r"), known.get("lora_alpha")
     if not isinstance(rank, int) or rank < 1 or not isinstance(alpha, int | float):
-        raise AdapterError(f"The adapter in {directory} does not say its rank and alpha.")
+        untold = "The adapter in {directory} does not say its rank and alpha."
+        raise AdapterError(Worded(untold, directory=directory))
     return rank, float(alpha)
 
 
@@ -260,13 +269,15 @@ def _split(name: str, directory: Path) -> tuple[str, str]:
         ending = f".{kind}.weight"
         if name.startswith(PREFIX) and name.endswith(ending):
             return name[len(PREFIX) : -len(ending)], kind
-    raise AdapterError(f"The adapter in {directory} holds {name}, which is not a LoRA weight.")
+    odd = "The adapter in {directory} holds {name}, which is not a LoRA weight."
+    raise AdapterError(Worded(odd, directory=directory, name=name))
 
 
 def _array(tensor: Mapping[str, Any], name: str, directory: Path) -> Floats:
     dtype = _DTYPES.get(tensor["dtype"])
     if dtype is None:
-        raise AdapterError(f"The adapter in {directory} has a number type of its own at {name}.")
+        odd = "The adapter in {directory} has a number type of its own at {name}."
+        raise AdapterError(Worded(odd, directory=directory, name=name))
     flat = np.frombuffer(bytes(tensor["data"]), dtype)
     if tensor["dtype"] == "BF16":  # the upper half of an fp32
         flat = (flat.astype(np.uint32) << 16).view(np.float32)

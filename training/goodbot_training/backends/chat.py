@@ -20,6 +20,7 @@ from goodbot.api.events import Message
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.errors import ServerError, TrainingError, message_of
 from goodbot.base.thoughts import options
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.marks import AddedTokens, byte_ids
 from goodbot_training.backends.odd_tokenizers import calm, check_ids, check_template
@@ -38,29 +39,31 @@ def check_model_directory(directory: Path) -> dict[str, Any]:
     Only a local directory with safetensors weights: nothing is downloaded, unpickled or executed.
     """
 
-    def refuse(why: str) -> TrainingError:
-        return TrainingError(f"{directory} is not a model that can be loaded: {why}.")
+    def refuse(why: Worded) -> TrainingError:
+        wrong = "{directory} is not a model that can be loaded: {why}."
+        return TrainingError(Worded(wrong, directory=directory, why=why))
 
     if not directory.is_dir():
-        raise refuse("there is no such directory")
+        raise refuse(Worded("there is no such directory"))
     try:
         config = json.loads((directory / "config.json").read_bytes())
     except FileNotFoundError:
-        raise refuse("config.json is missing") from None
+        raise refuse(Worded("config.json is missing")) from None
     except (OSError, ValueError):
-        raise refuse("config.json cannot be read") from None
+        raise refuse(Worded("config.json cannot be read")) from None
     if not isinstance(config, dict) or "model_type" not in config:
-        raise refuse("config.json names no model_type")
+        raise refuse(Worded("config.json names no model_type"))
     weights = sorted(path.name for path in directory.glob("model*.safetensors"))
     if not weights:
-        raise refuse("there are no model*.safetensors files")
+        raise refuse(Worded("there are no model*.safetensors files"))
     if "model.safetensors" in weights and len(weights) > 1:
         # mlx-lm would load all of them, the last one winning.
-        raise refuse("model.safetensors lies beside other model*.safetensors files")
+        raise refuse(Worded("model.safetensors lies beside other model*.safetensors files"))
     if strange := [name for name in _indexed(directory) if name not in weights]:
-        raise refuse(f"model.safetensors.index.json names {strange[0]}, which is none of them")
+        odd = "model.safetensors.index.json names {name}, which is none of them"
+        raise refuse(Worded(odd, name=strange[0]))
     if not any((directory / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
-        raise refuse("there is no tokenizer")
+        raise refuse(Worded("there is no tokenizer"))
     return config  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -91,13 +94,15 @@ class ChatTemplate:
         except MemoryError:
             raise
         except Exception as error:  # odd files end in errors of any kind, and tokenizers has none of its own
-            raise TrainingError(f"The tokenizer in {directory} cannot be loaded.") from error
+            odd = Worded("The tokenizer in {directory} cannot be loaded.", directory=directory)
+            raise TrainingError(odd) from error
         if not self._tokenizer.chat_template:
-            raise TrainingError(f"The model in {directory} has no chat template.")
+            raise TrainingError(Worded("The model in {directory} has no chat template.", directory=directory))
         check_template(self._tokenizer.chat_template, directory)
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:  # the marks in what people write could not be told from its own
-            raise TrainingError(f"The tokenizer in {directory} needs a tokenizer.json beside it.")
+            lacks = "The tokenizer in {directory} needs a tokenizer.json beside it."
+            raise TrainingError(Worded(lacks, directory=directory))
         self._marks = AddedTokens(backend, str(self._tokenizer.chat_template))
         self._bytes = byte_ids(backend)
         self._opening = ""
@@ -168,12 +173,12 @@ class ChatTemplate:
                 continue
             if shows(shown):
                 return way
-            changed = "it leaves out what is said, or changes it"
-        refused = changed or refused
-        raise TrainingError(
-            f"The chat template of the model in {directory} cannot be used: {refused}. "
+            changed = Worded("it leaves out what is said, or changes it")
+        odd = (
+            "The chat template of the model in {directory} cannot be used: {why}. "
             "Take another model, or mend its chat_template."
         )
+        raise TrainingError(Worded(odd, directory=directory, why=changed or refused))
 
     def _unbegun(self) -> str:
         """What the template writes before an answer's words, if it leaves that out where one is to begin."""

@@ -20,6 +20,7 @@ from goodbot.api.events import Message
 from goodbot.api.sampler import Sampled, SampleRequest
 from goodbot.base.errors import ServerError
 from goodbot.base.sampling import Filters
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.backends.thoughts import BROKEN, Leading
@@ -139,7 +140,9 @@ def first_tokens(
 
 def too_long(context: int) -> ServerError:
     """What to raise for a conversation that the model cannot see whole."""
-    return ServerError(f"The conversation is longer than the model's {context} tokens.")
+    return ServerError(
+        Worded("The conversation is longer than the model's {context} tokens.", context=context)
+    )
 
 
 def drawn(

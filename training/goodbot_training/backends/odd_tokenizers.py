@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goodbot.base.errors import GoodbotError, TrainingError
+from goodbot.base.worded import Worded
 
 _MOST = 1 << 22
 """Ids. The largest vocabularies have some 260,000; the library counts up to the last id, and writes down each
@@ -38,18 +39,19 @@ def check_ids(directory: Path) -> None:
         try:  # what Python does not read, the library may
             largest = max(map(int, _ids(name, json.loads(text))), default=0)
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise TrainingError(f"The numbers in {directory / name} cannot be read.") from error
+            odd = Worded("The numbers in {path} cannot be read.", path=directory / name)
+            raise TrainingError(odd) from error
         if largest >= _MOST:
-            raise TrainingError(f"The tokenizer in {directory} has the id {largest}: no model has so many.")
+            odd = "The tokenizer in {directory} has the id {number}: no model has so many."
+            raise TrainingError(Worded(odd, directory=directory, number=largest))
         return
 
 
 def check_template(template: object, directory: Path) -> None:
     """Refuse a chat template that would take long to compile. Raises TrainingError."""
     if len(str(template)) > _LONGEST:
-        raise TrainingError(
-            f"The chat template of the model in {directory} is longer than any that is meant."
-        )
+        long = "The chat template of the model in {directory} is longer than any that is meant."
+        raise TrainingError(Worded(long, directory=directory))
 
 
 def _ids(name: str, whole: Any) -> Iterator[int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from goodbot.api.events import Message
 from goodbot.api.sampler import GivenAnswer, Sampled, SampleRequest
 from goodbot.base.errors import AdapterError, ServerError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends import row_adapters
 from goodbot_training.backends.adapters import AdapterWeights, Shape, fit, read_adapter
@@ -131,9 +132,10 @@ class ModelSampler:
     def unload_adapter(self, version: int) -> None:
         """Forget a version. Raises AdapterError for the active one."""
         if version and version == self._active:
-            raise AdapterError(f"Version {version} is active and cannot be unloaded.")
+            raise AdapterError(Worded("v{version} is active and cannot be unloaded", version=version))
         if version and self.writes(version):
-            raise AdapterError(f"Version {version} is writing an answer and cannot be unloaded.")
+            writes = "v{version} is writing an answer and cannot be unloaded"
+            raise AdapterError(Worded(writes, version=version))
         self._versions.remove(version)
         self._forget(version)
 
@@ -187,16 +189,15 @@ class ModelSampler:
         self._known(version)
         turn = given.tokens or self._chat.turn(given.messages, given.response, given.thought)
         if len(turn.prompt) + len(turn.response) > min(SCORED, self._model.context):
-            raise ServerError(
-                f"A question and its answer of more than {SCORED} tokens are too long for that."
-            )
+            long = "A question and its answer of more than {count} tokens are too long for that."
+            raise ServerError(Worded(long, count=SCORED))
         with self._by([version]):
             (row,) = self._model.scores(pack([turn], vocabulary=self._model.vocabulary), [1.0])
         return self._chat.spelt(turn.response, [float(one) for one in row])
 
     def _known(self, version: int) -> None:
         if version and version not in self._versions:
-            raise AdapterError(f"Version {version} is not loaded.")
+            raise AdapterError(Worded("v{version} is not loaded", version=version))
 
     @contextmanager
     def _by(self, versions: Sequence[int]) -> Generator[None]:

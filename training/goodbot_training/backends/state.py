@@ -13,6 +13,7 @@ from typing import Any
 
 import safetensors
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
 from safetensors.numpy import load, save
 
 FILE = "trainer.safetensors"
@@ -36,4 +37,6 @@ def read_state(directory: Path) -> dict[str, Any]:
 
 def damaged(directory: Path) -> TrainingError:
     """What to raise for a checkpoint that does not fit."""
-    return TrainingError(f"The checkpoint in {directory} cannot be read.", kind="data")
+    return TrainingError(
+        Worded("The checkpoint in {directory} cannot be read.", directory=directory), kind="data"
+    )

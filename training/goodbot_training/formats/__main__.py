@@ -11,6 +11,8 @@ import threading
 from types import FrameType
 from typing import Any
 
+from goodbot.base.worded_parts import parts_of
+
 from goodbot_training.formats import jobs
 from goodbot_training.job.types import data_error
 from goodbot_training.process import autopsy, worker
@@ -33,7 +35,7 @@ def main() -> int:
     except Exception as error:
         kind, reason = worker.failure(error)
         trace = autopsy.trace(error)
-        lines.emit({"event": "failed", "kind": kind, "reason": reason, "trace": trace})
+        lines.emit({"event": "failed", "kind": kind, "reason": reason, **parts_of(reason), "trace": trace})
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 if TYPE_CHECKING:
     from goodbot.api.step import Floats
@@ -51,10 +52,10 @@ class Checkpoint:
             self.files = _files(directory)
             self.tensors = {name: t for file in self.files for name, t in _header(file).items()}
         except _MALFORMED as error:
-            raise AdapterError(
-                f"the base model in {directory.name} cannot be read ({error}): fetch it again with "
-                "`goodbot model use`"
-            ) from error
+            unread = (
+                "the base model in {name} cannot be read ({why}): fetch it again with `goodbot model use`"
+            )
+            raise AdapterError(Worded(unread, name=directory.name, why=str(error))) from error
         if self.config.get("quantization") or self.config.get("quantization_config"):
             raise AdapterError(
                 "the base model is stored quantized, and an adapter cannot be put into such weights: "
@@ -78,9 +79,10 @@ class Checkpoint:
         """A tensor as it is stored, not copied: BF16 as 16-bit integers. Raises AdapterError."""
         tensor = self.tensors.get(name)
         if tensor is None:
-            raise AdapterError(f"the base model has no tensor {name}")
+            raise AdapterError(Worded("the base model has no tensor {name}", name=name))
         if tensor.dtype not in _TYPES:
-            raise AdapterError(f"the base model stores {name} as {tensor.dtype}, not as plain numbers")
+            odd = "the base model stores {name} as {kind}, not as plain numbers"
+            raise AdapterError(Worded(odd, name=name, kind=tensor.dtype))
         kind = np.dtype(_TYPES[tensor.dtype])
         return np.memmap(tensor.file, kind, "r", tensor.start, tensor.shape)
 

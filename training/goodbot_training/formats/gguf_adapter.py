@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import proof, reference
@@ -65,7 +66,7 @@ def read(path: Path, base: Checkpoint) -> AdapterWeights:
         if a is not None and b is not None:
             pairs[tensor.removesuffix(".weight")] = (a, dialect.restored(tensor, b))
     if halves or not pairs:
-        raise AdapterError(f"{path.name} is no adapter for this base model")
+        raise AdapterError(Worded("{name} is no adapter for this base model", name=path.name))
     rank = max(a.shape[0] for a, _ in pairs.values())
     adapter = AdapterWeights(rank=rank, alpha=alpha, scale=alpha / rank, pairs=pairs)
     for projection, (a, b) in pairs.items():
@@ -79,7 +80,7 @@ def _stored(path: Path) -> tuple[float, dict[str, Floats]]:
     reader = package().GGUFReader(path)
     alpha = reader.get_field("adapter.lora.alpha")
     if alpha is None:
-        raise AdapterError(f"{path.name} is no LoRA adapter")
+        raise AdapterError(Worded("{name} is no LoRA adapter", name=path.name))
     return float(alpha.contents()), {t.name: np.asarray(t.data) for t in reader.tensors}
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import gguf_vocabulary, proof, reference
@@ -47,10 +48,11 @@ def write(
     """
     model = reference.decoder(base.config)
     if model is None:
-        raise AdapterError(
-            f"no whole GGUF model is made here of the type {str(base.config.get('model_type'))[:40]!r}: "
+        none = (
+            "no whole GGUF model is made here of the type {kind}: "
             "export with --fused and convert that with llama.cpp's convert_hf_to_gguf.py"
         )
+        raise AdapterError(Worded(none, kind=repr(str(base.config.get("model_type"))[:40])))
     if adapter is not None:
         proof.plain(adapter, base)
     dialect, gguf = Dialect.of(base.config), package()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from goodbot.base.errors import AdapterError, MissingExtraError
+from goodbot.base.worded import Worded
 
 if TYPE_CHECKING:
     from goodbot.api.step import Floats
@@ -40,7 +41,7 @@ def package() -> Any:
     try:
         return importlib.import_module("gguf")
     except ImportError as error:
-        raise MissingExtraError("the GGUF format", "gguf") from error
+        raise MissingExtraError(Worded("the GGUF format"), "gguf") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +61,8 @@ class Dialect:
         """That of a `config.json`. Raises AdapterError for a family that has none here."""
         kind = str(config.get("model_type"))
         if kind not in _ARCHITECTURES:
-            raise AdapterError(
-                f"no GGUF is made for models of the type {kind[:40]!r} here; there are: "
-                f"{', '.join(sorted(_ARCHITECTURES))}"
-            )
+            none = "no GGUF is made for models of the type {kind} here; there are: {names}"
+            raise AdapterError(Worded(none, kind=repr(kind[:40]), names=", ".join(sorted(_ARCHITECTURES))))
         gguf = package()
         arch = gguf.MODEL_ARCH[_ARCHITECTURES[kind]]
         heads = int(config["num_attention_heads"])
@@ -79,7 +78,8 @@ class Dialect:
         """What GGUF calls a tensor of the checkpoint. Raises AdapterError."""
         found = self.known(tensor)
         if found is None:
-            raise AdapterError(f"GGUF has no name for {tensor} in {self.arch}: nothing was made")
+            none = "GGUF has no name for {name} in {kind}: nothing was made"
+            raise AdapterError(Worded(none, name=tensor, kind=self.arch))
         return found
 
     def known(self, tensor: str) -> str | None:

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.formats.gguf_names import package
 
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _CUTS = {_ENDINGS + r"\p{N}" + _REST: "qwen2", _ENDINGS + r"\p{N}{1,3}" + _REST: "llama-bpe"}
-_ELSEWHERE = "convert the model with llama.cpp's convert_hf_to_gguf.py instead"
 
 
 def add(writer: Any, directory: Path, size: int, end: int) -> None:
@@ -33,7 +33,11 @@ def add(writer: Any, directory: Path, size: int, end: int) -> None:
         tokenizer = cast("dict[str, Any]", json.loads((directory / "tokenizer.json").read_bytes()))
         model = tokenizer["model"]
         if model["type"] != "BPE" or model.get("byte_fallback"):
-            raise AdapterError(f"the tokenizer is no byte-level BPE: {_ELSEWHERE}")
+            other = (
+                "the tokenizer is no byte-level BPE: "
+                "convert the model with llama.cpp's convert_hf_to_gguf.py instead"
+            )
+            raise AdapterError(Worded(other))
         cut = _cut(tokenizer.get("pre_tokenizer") or {})
         tokens: list[str] = [f"[PAD{at}]" for at in range(size)]
         kinds: list[int] = [gguf.TokenType.UNUSED] * size
@@ -44,7 +48,8 @@ def add(writer: Any, directory: Path, size: int, end: int) -> None:
             kinds[added["id"]] = gguf.TokenType.CONTROL if special else gguf.TokenType.USER_DEFINED
             tokens[added["id"]] = added["content"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise AdapterError(f"the tokenizer of {directory.name} cannot be read ({error})") from error
+        unread = "the tokenizer of {name} cannot be read ({why})"
+        raise AdapterError(Worded(unread, name=directory.name, why=str(error))) from error
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(cut)
     writer.add_token_list(tokens)
@@ -68,4 +73,8 @@ def _cut(pre: Mapping[str, Any]) -> str:
         known = _CUTS.get(str(pattern.get("Regex")))
         if known:
             return known
-    raise AdapterError(f"the tokenizer cuts text in a way that has no name here: {_ELSEWHERE}")
+    other = (
+        "the tokenizer cuts text in a way that has no name here: "
+        "convert the model with llama.cpp's convert_hf_to_gguf.py instead"
+    )
+    raise AdapterError(Worded(other))

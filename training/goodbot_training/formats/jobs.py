@@ -11,6 +11,7 @@ from typing import Any
 
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends import adapters
 from goodbot_training.backends.adapters import AdapterWeights
@@ -59,7 +60,8 @@ def run(job: ConversionJob, emit: Emit) -> None:
     """Do it, and emit `progress` and at last `done`. Raises GoodbotError; then nothing is left."""
     base = Checkpoint(job.model)
     if job.output.exists() or job.output.is_symlink():
-        raise AdapterError(f"{job.output} is there already: name a place that is not, or remove it")
+        there = "{path} is there already: name a place that is not, or remove it"
+        raise AdapterError(Worded(there, path=job.output))
     _require_room(job, base)
     told = Told(emit, base)
     try:
@@ -151,13 +153,13 @@ FORMATS: Mapping[str, Callable[[ConversionJob, Checkpoint, Told], dict[str, Any]
 def _require_room(job: ConversionJob, base: Checkpoint) -> None:
     parent = job.output.parent
     if not parent.is_dir():
-        raise AdapterError(f"{parent} is no directory: make it first")
+        raise AdapterError(Worded("{path} is no directory: make it first", path=parent))
     needed = max(_SMALL, round(base.bytes * _SHARES.get(job.to, 0.0)))
     free = shutil.disk_usage(parent).free
     if free < needed:
-        raise AdapterError(
-            f"too little is free in {parent}: {needed / 1e9:.1f} GB are needed, {free / 1e9:.1f} GB are free"
-        )
+        little = "too little is free in {path}: {needed} are needed, {free} are free"
+        sizes = {"needed": f"{needed / 1e9:.1f} GB", "free": f"{free / 1e9:.1f} GB"}
+        raise AdapterError(Worded(little, path=parent, **sizes))
 
 
 def _remove(output: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import safetensors
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 from safetensors.numpy import save
 
 from goodbot_training.backends.adapters import AdapterWeights
@@ -67,14 +68,15 @@ def read(directory: Path) -> AdapterWeights:
             raise ValueError("it is too large")
         stored = safetensors.deserialize((directory / WEIGHTS).read_bytes())
         if config.get("fine_tune_type", "lora") != "lora":
-            raise AdapterError(f"{name} is no LoRA adapter: fine_tune_type must be lora")
+            raise AdapterError(Worded("{name} is no LoRA adapter: fine_tune_type must be lora", name=name))
         parameters = config["lora_parameters"]
         rank, scale = int(parameters["rank"]), float(parameters["scale"])
         halves: dict[str, dict[str, Any]] = {}
         for key, tensor in stored:
             path, _, half = key.rpartition(".lora_")
             if half not in ("a", "b") or len(tensor["shape"]) != 2:
-                raise AdapterError(f"{name} holds {key[:80]!r}, which is no LoRA weight of a projection")
+                odd = "{name} holds {key}, which is no LoRA weight of a projection"
+                raise AdapterError(Worded(odd, name=name, key=repr(key[:80])))
             flat = np.frombuffer(bytes(tensor["data"]), _DTYPES[tensor["dtype"]])
             values = widened(flat).reshape(tensor["shape"]).T
             halves.setdefault(path, {})[half] = values
@@ -87,15 +89,18 @@ def read(directory: Path) -> AdapterWeights:
         AttributeError,
         safetensors.SafetensorError,
     ) as error:
-        raise AdapterError(f"{name} is no MLX adapter that can be read ({error})") from error
+        unread = "{name} is no MLX adapter that can be read ({why})"
+        raise AdapterError(Worded(unread, name=name, why=str(error))) from error
     if not pairs or rank < 1 or not 0 < scale < 1e6:
-        raise AdapterError(f"{name} is no MLX adapter: its rank, its scale or its weights are missing")
+        lacks = "{name} is no MLX adapter: its rank, its scale or its weights are missing"
+        raise AdapterError(Worded(lacks, name=name))
     for path, (a, b) in pairs.items():
         if a.shape[0] != rank or b.shape[1] != rank:
-            raise AdapterError(f"{name} has another rank than it says at {path[:80]!r}")
+            other = "{name} has another rank than it says at {path}"
+            raise AdapterError(Worded(other, name=name, path=repr(path[:80])))
     found = AdapterWeights(rank=rank, alpha=scale * rank, scale=scale, pairs=pairs)
     if not found.finite():
-        raise AdapterError(f"{name} holds numbers that are not finite")
+        raise AdapterError(Worded("{name} holds numbers that are not finite", name=name))
     return found
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import reference
@@ -142,5 +143,7 @@ def plain(adapter: AdapterWeights, base: Checkpoint) -> Mapping[str, tuple[Float
             )
         tensor = base.tensors.get(f"{path}.weight")
         if tensor is None or tensor.shape != (b.shape[0], a.shape[1]):
-            raise AdapterError(f"the adapter is not for this base model: see {path[:80]!r}")
+            raise AdapterError(
+                Worded("the adapter is not for this base model: see {path}", path=repr(path[:80]))
+            )
     return adapter.pairs

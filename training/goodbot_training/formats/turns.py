@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from goodbot.base.errors import AdapterError, TrainingError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.formats.checkpoint import Checkpoint
@@ -38,7 +39,7 @@ def look(base: Checkpoint) -> Turns:
     try:
         chat = ChatTemplate(base.directory, base.config)
     except TrainingError as error:
-        raise AdapterError(f"{error} Nothing was made") from error
+        raise AdapterError(Worded("{why} Nothing was made", why=error)) from error
     return Turns(end=chat.end, notes=chat.helped)
 
 

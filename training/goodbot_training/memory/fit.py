@@ -19,6 +19,7 @@ from pathlib import Path
 from goodbot.api import estimate, model_shape
 from goodbot.base.errors import ConfigError, TrainingError
 from goodbot.base.machine.device import place
+from goodbot.base.worded import Worded
 
 from goodbot_training.job.types import Job
 
@@ -151,12 +152,13 @@ class Memory:
 
     def too_little(self, needed: int) -> TrainingError:
         """What to raise when `needed` bytes are more than there are."""
-        return TrainingError(
-            f"Training needs about {_told(needed / _SHARE)} of memory and {_told(self.free)} is free: "
+        little = (
+            "Training needs about {needed} of memory and {free} is free: "
             "close other programs, or choose a smaller model (`goodbot model`) or a smaller "
-            "max_sequence_tokens under [training.settings].",
-            kind="memory",
+            "max_sequence_tokens under [training.settings]."
         )
+        said = Worded(little, needed=_told(needed / _SHARE), free=_told(self.free))
+        return TrainingError(said, kind="memory")
 
 
 def _left_of_limit() -> int:

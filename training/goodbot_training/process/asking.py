@@ -8,6 +8,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO
 
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import reason_in
+
 from goodbot_training.backends.asking import RemoteReply, UnansweredError
 
 
@@ -33,11 +36,11 @@ class Asking:
                 file.write(base64.b64decode(told["part"]))
             elif "error" in told:
                 flags = {name: told.get(name) is True for name in ("unsent", "forbidden")}
-                raise UnansweredError(str(told["error"]), **flags)
+                raise UnansweredError(reason_in(told, "error"), **flags)
             else:
                 return RemoteReply(
                     status=int(told["status"]),
                     text=str(told.get("text", "")),
                     retry_after=str(told.get("retry_after", "")),
                 )
-        raise UnansweredError("goodbot answers no more")
+        raise UnansweredError(Worded("goodbot answers no more"))

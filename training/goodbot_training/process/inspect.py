@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from goodbot.api.sentences import clause
 from goodbot.base.errors import AdapterError, GoodbotError
+from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded_parts import parts_of
 
 from goodbot_training.backends.adapters import AdapterWeights, read_adapter
 
@@ -68,10 +70,11 @@ def examine(before: Path | None, after: Path) -> dict[str, Any]:
 def _require_sane(weights: AdapterWeights, directory: Path) -> None:
     for path in weights.pairs:
         if not (rms := _rms(weights, path)) <= LARGEST:
-            raise AdapterError(
-                f"The adapter in {directory.name} changes {path} by {rms:.3g} a weight, which would "
+            drowns = (
+                "The adapter in {directory} changes {path} by {number} a weight, which would "
                 "drown the model: it is damaged, or its alpha is wrong"
             )
+            raise AdapterError(Worded(drowns, directory=directory.name, path=path, number=f"{rms:.3g}"))
 
 
 Factors = tuple[Any, Any]
@@ -130,7 +133,7 @@ def main() -> int:
         _limit([path for path in (before, after) if path])
         answer = {"event": "done", **examine(before, after)}
     except GoodbotError as error:
-        answer = {"event": "failed", "reason": clause(str(error))}
+        answer = {"event": "failed", "reason": clause(str(error)), **parts_of(said_by(error))}
     except MemoryError:
         answer = {"event": "failed", "reason": "the adapter needs more memory than its size allows"}
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
 from goodbot.api.sampler import Sampled, Sampler, ScoresAnswers
 from goodbot.base.errors import AdapterError, GoodbotError
+from goodbot.base.worded import Worded, said_by
 
 from goodbot_training.job.types import PROTOCOL, as_mapping, data_error, parse_messages
 from goodbot_training.process import autopsy
@@ -64,7 +65,7 @@ def serve(out: Out, stdin: BinaryIO, make_backend: Callable[[], TrainingBackend]
         sampler = backend.sampler()
         sampler.activate(0)
     except Exception as error:
-        out.emit({"event": "failed", "reason": describe(error)[1], **autopsy.told(error)})
+        out.emit({**failure(describe(error)[1]), "event": "failed", **autopsy.told(error)})
         return 0
     gc.collect()
     gc.freeze()  # or a full collection goes through all that was imported, in front of everybody
@@ -172,7 +173,7 @@ class Serving:
 
     def _failed(self, error: Exception) -> dict[str, Any]:
         kind = "adapter" if isinstance(error, AdapterError) else "error"
-        reason = str(error) if isinstance(error, GoodbotError) else self._describe(error)[1]
+        reason = said_by(error) if isinstance(error, GoodbotError) else self._describe(error)[1]
         return {**failure(reason, kind), **autopsy.told(error)}
 
     # -- versions
@@ -223,7 +224,7 @@ class Serving:
     def _unload(self, request: dict[str, Any]) -> dict[str, Any] | None:
         version = version_of(request)
         if version == self._active and version:
-            raise AdapterError(f"Version {version} is active and cannot be unloaded.")
+            raise AdapterError(Worded("v{version} is active and cannot be unloaded", version=version))
         if version in self._writing.values():
             self._leaving[request["id"]] = version
             return None
@@ -248,7 +249,7 @@ class Serving:
     def _known(self, version: int) -> int:
         """For something new: what leaves as soon as it is done with its answers gets no more of them."""
         if version not in self._loaded or version in self._leaving.values():
-            raise AdapterError(f"Version {version} is not loaded.")
+            raise AdapterError(Worded("v{version} is not loaded", version=version))
         return version
 
     def _pop_leaving(self, version: int) -> list[Identity]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from goodbot.api.sampler import GivenAnswer, Sampled, SampleRequest, ThinksAloud, TokenizedTurn
 from goodbot.base.errors import GoodbotError
+from goodbot.base.worded_parts import parts_of
 
 from goodbot_training.job.types import as_mapping, data_error, parse_filters, parse_messages
 from goodbot_training.process import autopsy
@@ -135,4 +136,4 @@ def cancelled(version: int) -> dict[str, Any]:
 
 def failure(reason: str, kind: str = "error") -> dict[str, Any]:
     """The event of a request that failed."""
-    return {"event": "error", "kind": kind, "reason": reason}
+    return {"event": "error", "kind": kind, "reason": reason, **parts_of(reason)}

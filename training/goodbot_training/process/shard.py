@@ -22,6 +22,8 @@ from goodbot import __version__
 from goodbot.api.backend import LoraSettings, OptimizerSettings, TrainingBatch
 from goodbot.base import priority
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import parts_of
 
 from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import STATE
@@ -87,18 +89,17 @@ class Shard:
         from goodbot_training.backends.torch.trainer import TorchBackend
 
         if __version__ != told["version"]:
-            raise TrainingError(
-                f"a machine of the cluster has goodbot {__version__}, and here is {told['version']}: install "
-                "the same there.",
-                kind="data",
+            other = (
+                "a machine of the cluster has goodbot {version}, and here is {here}: install the same there"
             )
+            raise TrainingError(Worded(other, version=__version__, here=told["version"]), kind="data")
         model = Path(told["model"])
         if wire.files(model) != told["files"]:
-            raise TrainingError(
-                f"{model} on a machine of the cluster holds another model than the one here: see model under "
-                "[training.remote].",
-                kind="data",
+            other = (
+                "{path} on a machine of the cluster holds another model than the one here: see model under "
+                "[training.remote]."
             )
+            raise TrainingError(Worded(other, path=model), kind="data")
         _room(model, told["settings"])
         backend = TorchBackend()
         lora = LoraSettings(rank=told["rank"], alpha=told["alpha"])
@@ -124,7 +125,8 @@ class Shard:
     def _failed(self, error: Exception) -> None:
         kind, reason = failure(error)
         sys.stderr.write(autopsy.trace(error) + "\n")
-        wire.write(self._out, {"what": "failed", "found": {"kind": kind, "reason": reason}})
+        found = {"kind": kind, "reason": reason, **parts_of(reason)}
+        wire.write(self._out, {"what": "failed", "found": found})
 
 
 def _room(model: Path, settings: Mapping[str, Any]) -> None:
@@ -133,7 +135,8 @@ def _room(model: Path, settings: Mapping[str, Any]) -> None:
     try:
         Memory.of(job, "torch")
     except TrainingError as error:
-        raise TrainingError(f"{error} {_WHOLE}", kind=error.kind) from error
+        whole = Worded("{why} {more}", why=error, more=Worded(_WHOLE))
+        raise TrainingError(whole, kind=error.kind) from error
 
 
 def main() -> int:

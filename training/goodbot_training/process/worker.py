@@ -23,6 +23,8 @@ from typing import Any, BinaryIO, NoReturn
 from goodbot.api.backend import TrainingBackend
 from goodbot.base import full_disk, priority
 from goodbot.base.errors import GoodbotError, TrainingError
+from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded_parts import parts_of
 
 from goodbot_training.backends.asking import ComputesElsewhere
 from goodbot_training.job.types import Job, as_mapping, data_error
@@ -96,14 +98,14 @@ def failure(error: BaseException) -> tuple[str, str]:
     """What went wrong, as the protocol's kind and one sentence that holds no message text."""
     name = type(error).__name__
     if isinstance(error, TrainingError):
-        return error.kind, str(error)
+        return error.kind, said_by(error)
     if full_disk.is_full(error):
         return full_disk.KIND, full_disk.SENTENCE
     if isinstance(error, GoodbotError):
-        return "error", str(error)
+        return "error", said_by(error)
     if isinstance(error, MemoryError) or name == "OutOfMemoryError" or _tells_memory(error):
         return "oom", "There was not enough memory."
-    return "error", f"The model worker failed with {name}; its log says where."
+    return "error", Worded("The model worker failed with {name}; its log says where.", name=name)
 
 
 def _tells_memory(error: BaseException) -> bool:
@@ -122,7 +124,8 @@ def make_backend(factory: str) -> TrainingBackend:
     try:
         return getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError, ValueError) as error:
-        raise TrainingError(f"The backend {factory} cannot be imported: {error}") from error
+        odd = "The backend {name} cannot be imported: {why}"
+        raise TrainingError(Worded(odd, name=factory, why=error)) from error
 
 
 def train(
@@ -146,7 +149,7 @@ def train(
     except Exception as error:
         kind, reason = failure(error)
         trace = autopsy.trace(error)
-        lines.emit({"event": "failed", "kind": kind, "reason": reason, "trace": trace})
+        lines.emit({"event": "failed", "kind": kind, "reason": reason, **parts_of(reason), "trace": trace})
 
 
 def outlive_nobody(parent: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 from goodbot.api.adapters.files import MAX_WEIGHTS, sized
 from goodbot.api.model_shape import sizes_of
 from goodbot.base.errors import AdapterError, ConfigError
+from goodbot.base.worded import Worded
 
 MALFORMED = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What reading a foreign file as something that it is not can raise."""
@@ -75,15 +76,17 @@ def header(file: BinaryIO, name: str, size: int) -> Shapes:
     try:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > _MAX_HEADER:
-            raise AdapterError(f"{name} has a header of {length} bytes, over the limit")
+            large = "{name} has a header of {length} bytes, over the limit"
+            raise AdapterError(Worded(large, name=name, length=length))
         found = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_once)
         if not isinstance(found, dict):
-            raise AdapterError(f"{name} is not a safetensors file")
+            raise AdapterError(Worded("{name} is not a safetensors file", name=name))
         tensors = cast("dict[str, Any]", found)
         tensors.pop("__metadata__", None)
         return _tensors(name, tensors, size - 8 - length)
     except (*MALFORMED, struct.error) as error:
-        raise AdapterError(f"{name} is not a readable safetensors file ({error})") from error
+        unread = "{name} is not a readable safetensors file ({why})"
+        raise AdapterError(Worded(unread, name=name, why=str(error))) from error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -95,23 +98,25 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _tensors(name: str, tensors: Mapping[str, Any], size: int) -> Shapes:
     if not 0 < len(tensors) <= _MAX_TENSORS:
-        raise AdapterError(f"{name} holds {len(tensors)} tensors")
+        raise AdapterError(Worded("{name} holds {number} tensors", name=name, number=len(tensors)))
     end = 0
     shapes: dict[str, tuple[int, int]] = {}
     for key, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"][0]):
         shape, (start, stop) = entry["shape"], entry["data_offsets"]
+        about = {"name": name, "key": repr(key[:80])}
         if ".lora_A." not in key and ".lora_B." not in key:
-            raise AdapterError(f"{name} holds a tensor that is no LoRA weight: {key[:80]!r}")
+            raise AdapterError(Worded("{name} holds a tensor that is no LoRA weight: {key}", **about))
         if len(shape) != 2 or any(type(n) is not int or n < 1 for n in shape):
-            raise AdapterError(f"{name}: {key[:80]!r} has no shape of a matrix")
+            raise AdapterError(Worded("{name}: {key} has no shape of a matrix", **about))
         if type(start) is not int or type(stop) is not int:
-            raise AdapterError(f"{name}: the data of {key[:80]!r} lie nowhere")
+            raise AdapterError(Worded("{name}: the data of {key} lie nowhere", **about))
         if start != end or stop - start != _SIZES[entry["dtype"]] * math.prod(shape):
-            raise AdapterError(f"{name}: the data of {key[:80]!r} do not fit its shape")
+            raise AdapterError(Worded("{name}: the data of {key} do not fit its shape", **about))
         shapes[key] = (shape[0], shape[1])
         end = stop
     if end != size:
-        raise AdapterError(f"{name} has {size - end} bytes that belong to no tensor")
+        more = "{name} has {size} bytes that belong to no tensor"
+        raise AdapterError(Worded(more, name=name, size=size - end))
     return shapes
 
 
@@ -127,40 +132,45 @@ def pairs(shapes: Shapes, config: Mapping[str, Any]) -> dict[str, LoraPair]:
             if name.endswith(f".{kind}.weight"):
                 path = name.removesuffix(f".{kind}.weight").removeprefix(_PREFIX)
                 if path.count(".") > _MAX_DEPTH:
-                    raise AdapterError(f"the adapter holds {name[:80]!r}, which lies too deep")
+                    deep = "the adapter holds {name}, which lies too deep"
+                    raise AdapterError(Worded(deep, name=repr(name[:80])))
                 halves.setdefault(path, {})[kind] = shape
                 break
         else:
-            raise AdapterError(f"the adapter holds {name[:80]!r}, which is no LoRA weight")
+            odd = "the adapter holds {name}, which is no LoRA weight"
+            raise AdapterError(Worded(odd, name=repr(name[:80])))
     found: dict[str, LoraPair] = {}
     for path, half in halves.items():
         a, b = half.get("lora_A"), half.get("lora_B")
         if a is None or b is None or a[0] != b[1]:
-            raise AdapterError(f"the adapter's two matrices on {path[:80]!r} do not fit each other")
+            apart = "the adapter's two matrices on {path} do not fit each other"
+            raise AdapterError(Worded(apart, path=repr(path[:80])))
         parameters = said.parameters(path)
         if parameters:  # a stack of experts: a whole number of ranks
             fits = any(a[0] % said.rank(name) == 0 for name in parameters)
         else:
             fits = a[0] == said.rank(path)
         if not fits:
-            raise AdapterError(f"the adapter has another rank on {path[:80]!r} than it says: {a[0]}")
+            other = "the adapter has another rank on {path} than it says: {rank}"
+            raise AdapterError(Worded(other, path=repr(path[:80]), rank=a[0]))
         if not parameters and not said.is_target(path):
-            raise AdapterError(f"the adapter does not name {path[:80]!r} among its targets")
+            unnamed = "the adapter does not name {path} among its targets"
+            raise AdapterError(Worded(unnamed, path=repr(path[:80])))
         found[path] = LoraPair(rows=a[0], inputs=a[1], outputs=b[0])
     return found
 
 
 def _rank(config: Mapping[str, Any]) -> int:
     if config.get("peft_type", "LORA") != "LORA":
-        raise AdapterError("the adapter's config speaks of something else than LoRA")
+        raise AdapterError(Worded("the adapter's config speaks of something else than LoRA"))
     for key in _UNSUPPORTED:
         if config.get(key):
-            raise AdapterError(f"the adapter uses {key}, which goodbot does not serve")
+            raise AdapterError(Worded("the adapter uses {name}, which goodbot does not serve", name=key))
     rank, alpha = config.get("r"), config.get("lora_alpha")
     if type(rank) is not int or not 0 < rank <= MAX_RANK:
-        raise AdapterError("the adapter's config does not say its rank")
+        raise AdapterError(Worded("the adapter's config does not say its rank"))
     if type(alpha) not in (int, float) or not 0 < cast("float", alpha) < math.inf:
-        raise AdapterError("the adapter's config does not say its alpha")
+        raise AdapterError(Worded("the adapter's config does not say its alpha"))
     return rank
 
 
@@ -193,7 +203,8 @@ class _Said:
         module = _module(path)
         leaves = set[str]().union(*(self._parameters.get(ending, ()) for ending in _endings(module)))
         if len(leaves) > _MAX_PARAMETERS:
-            raise AdapterError(f"the adapter names {len(leaves)} parameters of {path[:80]!r}")
+            many = "the adapter names {number} parameters of {path}"
+            raise AdapterError(Worded(many, number=len(leaves), path=repr(path[:80])))
         return [f"{module}.{leaf}" if leaf else module for leaf in leaves]
 
 
@@ -237,14 +248,15 @@ def require_fit(found: Mapping[str, LoraPair], config: Mapping[str, Any]) -> Non
     for path, pair in found.items():
         layer = next((int(part) for part in path.split(".") if _is_number(part)), -1)
         if not 0 <= layer < len(shapes):
-            raise AdapterError(
-                f"the adapter is for another model: this one has {len(shapes)} layers, and no {path[:80]!r}"
-            )
+            none = "the adapter is for another model: this one has {layers} layers, and no {path}"
+            raise AdapterError(Worded(none, layers=len(shapes), path=repr(path[:80])))
         if (pair.outputs, pair.inputs) not in shapes[layer]:
-            raise AdapterError(
-                f"the adapter is for another model: {path[:80]!r} is {pair.outputs} x {pair.inputs} there, "
-                f"and layer {layer} of this one has no such matrix"
+            none = (
+                "the adapter is for another model: {path} is {size} there, "
+                "and layer {layer} of this one has no such matrix"
             )
+            size = f"{pair.outputs} x {pair.inputs}"
+            raise AdapterError(Worded(none, path=repr(path[:80]), size=size, layer=layer))
 
 
 def _is_number(part: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from goodbot.base import heard, spawn
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
-from goodbot.learning import worker_process
+from goodbot.base.worded_parts import reason_in
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def _distance(out: bytes, after: Path) -> Distance:
     try:
         found = cast("dict[str, Any]", json.loads(out))
         if found["event"] == "failed":
-            raise AdapterError(worker_process.kept(found["reason"]))
+            raise AdapterError(reason_in(found))
         groups = tuple(
             MatrixGroup(
                 name=str(one["name"]),

@@ -28,6 +28,7 @@ from goodbot.base import cage, spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded_parts import parts_of, reason_in
 from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
@@ -88,7 +89,8 @@ class Cluster:
                 self.traffic["bytes_received"] += len(line)
                 if size > MAX_WEIGHTS:
                     await self.close()
-                    yield {"error": f"{self.host} does not come to an end with its answer", "forbidden": True}
+                    endless = Worded("{host} does not come to an end with its answer", host=self.host)
+                    yield unanswered(endless, forbidden=True)
                     return
                 told = cast("dict[str, Any]", json.loads(line))
                 yield told
@@ -96,13 +98,16 @@ class Cluster:
                     return
         except TimeoutError:
             await self.close()  # what it says yet would be the next question's answer
-            yield {"error": f"{self.host} did not answer within {seconds / 60:g} minutes"}
+            late = "{host} did not answer within {minutes} minutes"
+            yield unanswered(Worded(late, host=self.host, minutes=f"{seconds / 60:g}"))
         except (ConnectionError, ValueError):  # it ended in the middle of a line, or before one
             await self.close()
-            why = f": {self._lines[-1]}" if self._lines else ""
-            yield {"error": f"the child that speaks to {self.host} has ended{why}"}
+            ended = Worded("the child that speaks to {host} has ended", host=self.host)
+            why = self._lines[-1] if self._lines else ""
+            yield unanswered(Worded("{what}: {why}", what=ended, why=why) if why else ended)
         except OSError as error:
-            yield {"error": f"the child that speaks to {self.host}: {spawn.why_not(error)}", "unsent": True}
+            cannot = "the child that speaks to {host}: {why}"
+            yield unanswered(Worded(cannot, host=self.host, why=spawn.why_not(error)), unsent=True)
 
     async def machines(self) -> list[Mapping[str, Any]]:
         """What the cluster has: `address`, `cpu`, `gpu` of each machine, and whether it is `named`.
@@ -111,7 +116,8 @@ class Cluster:
         """
         *_, last = [line async for line in self.answer({"method": "GET", "path": "plan"})]
         if last.get("status") != 200:
-            raise TrainingError(str(last.get("error") or json.loads(last["text"])["reason"]))
+            said = reason_in(last, "error") if "error" in last else reason_in(json.loads(last["text"]))
+            raise TrainingError(said)
         return cast("list[Mapping[str, Any]]", json.loads(last["text"])["machines"])
 
     async def close(self) -> None:
@@ -207,6 +213,11 @@ def allowed(config: Config, backend: BackendSpec) -> Cluster:
         raise where.error("url", Worded(clear, name=f"{_TLS}=1"))
     key = Secrets((KEY,), SecretStore(config.home).environment([KEY])).get(KEY)
     return Cluster(config=remote, url=f"{SCHEME}://{urlsplit(url).netloc}", key=key, driver=backend.driver)
+
+
+def unanswered(why: str, **flags: bool) -> dict[str, Any]:
+    """The line for a child whose question has no answer."""
+    return {"error": why, **parts_of(why), **flags}
 
 
 def rows(batch: int, workers: int) -> tuple[int, int]:

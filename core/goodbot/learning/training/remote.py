@@ -27,7 +27,7 @@ from goodbot.config import Config
 from goodbot.config.remote import KEY, RemoteConfig
 from goodbot.config.secrets import Secret, Secrets, SecretStore
 from goodbot.learning.training import cluster
-from goodbot.learning.training.cluster import SECTION, Cluster
+from goodbot.learning.training.cluster import SECTION, Cluster, unanswered
 
 if TYPE_CHECKING:
     import aiohttp
@@ -77,13 +77,14 @@ class Remote:
             async for line in self._lines(asked):
                 yield line
         except ServerError as error:
-            yield {"error": str(error), "forbidden": isinstance(error, _ForbiddenError)}
+            yield unanswered(said_by(error), forbidden=isinstance(error, _ForbiddenError))
         except TimeoutError:
-            yield {"error": f"{self.host} did not answer within {_SILENT_SECONDS / 60:g} minutes"}
+            late = "{host} did not answer within {minutes} minutes"
+            yield unanswered(Worded(late, host=self.host, minutes=f"{_SILENT_SECONDS / 60:g}"))
         except aiohttp.ClientConnectorError:
-            yield {"error": f"{self.host} cannot be reached", "unsent": True}
+            yield unanswered(Worded("{host} cannot be reached", host=self.host), unsent=True)
         except (aiohttp.ClientError, OSError):
-            yield {"error": f"{self.host} hung up in the middle of an answer"}
+            yield unanswered(Worded("{place} hung up in the middle of an answer", place=self.host))
 
     async def _lines(self, asked: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         method, path, file = asked.get("method"), asked.get("path"), bool(asked.get("file"))
@@ -111,7 +112,9 @@ class Remote:
             size += len(part)
             self.traffic["bytes_received"] += len(part)
             if size > largest:
-                raise _ForbiddenError("the server does not come to an end with its answer")
+                raise _ForbiddenError(
+                    Worded("{host} does not come to an end with its answer", host=self.host)
+                )
             if file and response.status == 200:
                 yield {"part": base64.b64encode(part).decode()}
             else:
@@ -132,10 +135,11 @@ class Remote:
         host = (parts.hostname or "")[:80]
         named = parts.scheme == "https" and host in self.config.hosts
         if not (named or _origin(place) == _origin(self.url)):
-            raise _ForbiddenError(
-                f"{self.host} has put the adapter on {host or 'no machine'}: if goodbot may get it there, "
-                f"name that machine in hosts of [{SECTION}], too"
+            other = (
+                "{host} has put the adapter on {other}: if goodbot may get it there, "
+                "name that machine in hosts of [{section}], too"
             )
+            raise _ForbiddenError(Worded(other, host=self.host, other=host or "?", section=SECTION))
         return place
 
 

@@ -23,6 +23,7 @@ import mlx.core as mx
 import numpy as np
 from goodbot.api import model_shape
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
 from mlx.nn import quantize
 from mlx_lm.utils import load_model
 
@@ -50,7 +51,8 @@ class MlxModel:
         except Exception as error:  # MLX raises RuntimeError for damaged weights, and for memory
             if "memory" in str(error) or "alloc" in str(error):
                 raise
-            raise TrainingError(f"The model in {directory} cannot be loaded by MLX.") from error
+            odd = "The model in {directory} cannot be loaded by {name}."
+            raise TrainingError(Worded(odd, directory=directory, name="MLX")) from error
         causal: Any = loaded[0]
         if mx.default_device().type == mx.cpu and "quantization" not in config:
             causal.set_dtype(mx.float32)  # half precision has no fast path on a CPU

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 from goodbot.api.backend import StepStats, TrainingBatch
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import reason_in
 
 from goodbot_training.backends.asking import AskServer, RemoteReply, UnansweredError
 from goodbot_training.backends.ray import wire
@@ -41,7 +43,8 @@ class ClusterClient:
         try:
             return _stats(json.loads(reply.text))
         except (AttributeError, OverflowError, TypeError, ValueError) as error:
-            raise TrainingError(f"{self.host} answers with something that is no step.") from error
+            odd = Worded("{host} answers with something that is no step.", host=self.host)
+            raise TrainingError(odd) from error
 
     def state(self) -> bytes:
         """Weights, moments and counts as they are now; from here on a lost worker begins."""
@@ -59,10 +62,11 @@ class ClusterClient:
         try:
             reply = self._ask(method, path, body, file)
         except UnansweredError as error:
-            raise TrainingError(f"{error}.", kind="error" if error.forbidden else "died") from error
+            kind = "error" if error.forbidden else "died"
+            raise TrainingError(Worded("{why}.", why=error), kind=kind) from error
         if reply.status != 200:
             why = json.loads(reply.text)
-            raise TrainingError(str(why["reason"]), kind=str(why["kind"]))
+            raise TrainingError(reason_in(why), kind=str(why["kind"]))
         return reply
 
 

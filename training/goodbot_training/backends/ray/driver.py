@@ -26,6 +26,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NoReturn
 
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded_parts import parts_of, reason_in
 
 from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import (
@@ -81,10 +83,11 @@ class RayDriver:
             here = {"_node_ip_address": there} if self._told["here"] else {}
             ray.init(address=self._told["address"], log_to_driver=False, logging_level="ERROR", **here)
         except Exception as error:  # each layer of Ray's has its own
-            self._unreached = (
-                f"No Ray cluster answers at {self._told['address']}, or this machine is no node of it "
-                f"({type(error).__name__}). Start one there, and `ray start --address=…` here."
+            none = (
+                "No Ray cluster answers at {address}, or this machine is no node of it "
+                "({name}). Start one there, and `ray start --address=…` here."
             )
+            self._unreached = Worded(none, address=self._told["address"], name=type(error).__name__)
 
     def leave(self) -> NoReturn:
         """End at once; Ray ends what a driver that is gone has had made."""
@@ -99,7 +102,7 @@ class RayDriver:
                 trainer.fit()
             except Exception as error:
                 lines = str(error).strip().splitlines() or [type(error).__name__]
-                self._why = f"The training on the cluster has ended: {lines[-1][:200]}"
+                self._why = Worded("The training on the cluster has ended: {why}", why=lines[-1][:200])
             ended.set()
 
     def answer(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -120,10 +123,11 @@ class RayDriver:
                 raise TrainingError(self._unreached)
             yield from way(asked.get("body") or {})
         except TrainingError as error:
-            yield _failed(error.kind, str(error))
+            yield _failed(error.kind, said_by(error))
         except Exception as error:
             sys.stderr.write(f"{error!r}\n")
-            yield _failed("died", f"Ray failed with {type(error).__name__}; the log says where.")
+            name = type(error).__name__
+            yield _failed("died", Worded("Ray failed with {name}; the log says where.", name=name))
 
     def _plan(self, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         machines = [
@@ -158,10 +162,11 @@ class RayDriver:
         refuse_clear(machines, encrypted)
         there = ray.cluster_resources()
         if there.get("CPU", 0) < workers:
-            raise TrainingError(
-                f"The cluster has {there.get('CPU', 0):g} processors, and {workers} workers need one each: "
+            few = (
+                "The cluster has {count} processors, and {workers} workers need one each: "
                 "see workers under [training.remote]."
             )
+            raise TrainingError(Worded(few, count=f"{there.get('CPU', 0):g}", workers=workers))
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         made = ray.remote(num_cpus=0)(OrderLine).options(scheduling_strategy=here)
         self._line = made.remote(bytes(self._state), named if encrypted else [])
@@ -208,14 +213,16 @@ class RayDriver:
         result, enough = self._line.result.remote(number), time.monotonic()
         while not ray.wait([result], timeout=_LOOK_SECONDS)[0]:
             if self._ended.is_set():
-                raise TrainingError(self._why or "The training on the cluster has ended.", kind="died")
+                ended = Worded("The training on the cluster has ended.")
+                raise TrainingError(self._why or ended, kind="died")
             if ray.cluster_resources().get("CPU", 0) >= int(self._told["workers"]):
                 enough = time.monotonic()
             elif time.monotonic() - enough > _LACK_SECONDS:
-                raise TrainingError("The cluster has lost machines, and too few are left.", kind="died")
+                lost = Worded("The cluster has lost machines, and too few are left.")
+                raise TrainingError(lost, kind="died")
         found, body = ray.get(result)
         if failed := found.get("failed"):
-            raise TrainingError(failed["reason"], kind=failed["kind"])
+            raise TrainingError(reason_in(failed), kind=failed["kind"])
         return found, body
 
     def _stop(self) -> None:
@@ -237,7 +244,7 @@ def _machines() -> list[dict[str, Any]]:
 
 
 def _failed(kind: str, reason: str) -> dict[str, Any]:
-    return {"status": 500, "text": json.dumps({"kind": kind, "reason": reason})}
+    return {"status": 500, "text": json.dumps({"kind": kind, "reason": reason, **parts_of(reason)})}
 
 
 def _listen(driver: RayDriver, stdin: BinaryIO, out: BinaryIO) -> None:

@@ -13,6 +13,7 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
 
 END = "end"
 STATE = "state"
@@ -110,19 +111,19 @@ def refuse_clear(machines: Sequence[str], encrypted: bool) -> None:
     """Raise TrainingError where words would go to another machine in clear."""
     for address in machines:
         if not (encrypted or is_here(address)):
-            raise TrainingError(
-                f"The cluster has the machine {address}, and Ray would send questions and rated answers "
-                "there in clear: set RAY_USE_TLS=1 and Ray's certificates in goodbot's environment.",
-                kind="forbidden",
+            clear = (
+                "The cluster has the machine {address}, and Ray would send questions and rated answers "
+                "there in clear: set RAY_USE_TLS=1 and Ray's certificates in goodbot's environment."
             )
+            raise TrainingError(Worded(clear, address=address), kind="forbidden")
 
 
 def refuse_others(machines: Sequence[str], named: Sequence[str]) -> None:
     """Raise TrainingError unless each is this machine or one that an owner has named."""
     for address in machines:
         if not is_named(address, named):
-            raise TrainingError(
-                f"The cluster has the machine {address}, and nobody has allowed that questions and rated "
-                "answers go there: if you do, add it to hosts under [training.remote].",
-                kind="forbidden",
+            other = (
+                "The cluster has the machine {address}, and nobody has allowed that questions and rated "
+                "answers go there: if you do, add it to hosts under [training.remote]."
             )
+            raise TrainingError(Worded(other, address=address), kind="forbidden")

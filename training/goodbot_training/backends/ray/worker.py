@@ -21,6 +21,8 @@ from typing import Any
 from goodbot.base import cage, full_disk, heard, spawn
 from goodbot.base.errors import TrainingError
 from goodbot.base.last_lines import drain
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import parts_of, reason_in
 
 from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import END, Orders, Result
@@ -84,23 +86,21 @@ async def serve(
             if failed or not number:  # all of them have come to the same, and a failure may be one's own
                 await orders.done(at, found, body)
             if failed and failed["kind"] != "nan":
-                raise TrainingError(failed["reason"], kind=failed["kind"])
+                raise TrainingError(reason_in(failed), kind=failed["kind"])
             at += 1
     except (EOFError, ConnectionError) as error:
         why = await pipes.last_words()
-        raise TrainingError(
-            f"{address}: a worker's child ended without a result{why}", kind="died"
-        ) from error
+        none = "{address}: a worker's child ended without a result{why}"
+        raise TrainingError(Worded(none, address=address, why=why), kind="died") from error
     finally:
         pipes.writer.close()  # the child ends with it
 
 
 def _of(address: str, failed: Mapping[str, Any]) -> dict[str, Any]:
-    """A failure as another machine is told it: what is full there is not full here, and it is cut."""
-    kind, reason = str(failed.get("kind"))[:_KIND], str(failed.get("reason"))[:_REASON]
-    if kind == "nan":
-        return {"kind": kind, "reason": reason}
-    return {"kind": "error" if kind == full_disk.KIND else kind, "reason": f"{address}: {reason}"}
+    """A failure as another machine is told it: what is full there is not full here."""
+    kind = "error" if failed["kind"] == full_disk.KIND else failed["kind"]
+    reason = Worded("{address}: {why}", address=address, why=reason_in(failed))
+    return {"kind": kind, "reason": reason, **parts_of(reason)}
 
 
 async def caged(model: Path) -> Pipes:

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS
 from goodbot.base.errors import AdapterError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.adapters import CONFIG_FILE, WEIGHTS_FILE
 
@@ -33,19 +34,20 @@ def unpack(archive: BinaryIO, directory: Path) -> None:
         with tarfile.open(fileobj=archive, mode="r:*") as tar:
             for number, member in enumerate(tar):
                 name = PurePosixPath(member.name).name
-                left -= member.size  # also what is passed over has to be unpacked
-                if number == _MEMBERS or left < 0:
-                    raise AdapterError("The server's archive holds far more than an adapter.")
+                if number == _MEMBERS:
+                    raise AdapterError(Worded("The server's archive holds far more than an adapter."))
                 if not member.isreg() or name not in _LARGEST:
                     continue
                 if name in found or member.size > _LARGEST[name]:
-                    raise AdapterError(f"The server's archive holds {name} twice, or far too large.")
+                    odd = "The server's archive holds {name} twice, or far too large."
+                    raise AdapterError(Worded(odd, name=name))
                 _copy(tar, member, directory / name)
                 found.add(name)
     except _DAMAGED as error:
-        raise AdapterError(f"The server's archive cannot be read: {error}.") from error
+        raise AdapterError(Worded("The server's archive cannot be read: {why}.", why=str(error))) from error
     if missing := sorted({*_LARGEST} - found):
-        raise AdapterError(f"The server's archive is no adapter: it lacks {', '.join(missing)}.")
+        lacks = "The server's archive is no adapter: it lacks {names}."
+        raise AdapterError(Worded(lacks, names=", ".join(missing)))
 
 
 def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
@@ -56,4 +58,4 @@ def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
             file.write(part)
             left -= len(part)
     if left:
-        raise AdapterError("The server's archive is cut short.")
+        raise AdapterError(Worded("The server's archive is cut short."))

@@ -19,6 +19,7 @@ from goodbot.api.manners import parsed, said, short
 from goodbot.api.sampler import TokenizedTurn
 from goodbot.base.clock import growing
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.asking import AskServer, RemoteReply, UnansweredError
 
@@ -174,12 +175,15 @@ class TinkerClient:
             found = parsed(reply.text)
             if reply.status == 200 and found.get("type") != "try_again":
                 if "error" in found:
-                    raise TrainingError(f"{self.host} has failed{_words(found)}.")
+                    raise self._said(Worded("{host} has failed", host=self.host), found)
                 return made, found
             if reply.status not in (200, _PENDING):
                 raise self._refused(reply)
             if time.monotonic() >= until:
-                raise self._lost(f"has not come to a result of {what} in {self._patience / 60:g} minutes")
+                late = "{host} has not come to a result of {what} in {minutes} minutes."
+                minutes = f"{self._patience / 60:g}"
+                told = Worded(late, host=self.host, what=what, minutes=minutes)
+                raise TrainingError(told, kind="died")
             self._sleep(growing(looks, first=_POLLS[0], most=_POLLS[1]))
             looks += 1
 
@@ -199,26 +203,27 @@ class TinkerClient:
         file: BinaryIO | None = None,
     ) -> RemoteReply:
         """The answer, asked for again while the server is busy. Raises TrainingError."""
-        reply, why = RemoteReply(status=0), ""
+        reply: RemoteReply = RemoteReply(status=0)
+        why: UnansweredError | None = None
         for tries in range(1, _TRIES + 1):
             if file is not None:
                 file.seek(0)
                 file.truncate()
-            reply, why = RemoteReply(status=0), ""
+            reply, why = RemoteReply(status=0), None
             try:
                 reply = self._ask(method, path, body, file)
             except UnansweredError as error:
-                why = str(error)
+                why = error
                 if error.forbidden or not (pure or error.unsent):
                     kind = "error" if error.forbidden else "died"
-                    raise TrainingError(f"{why}.", kind=kind) from error
+                    raise TrainingError(Worded("{why}.", why=why), kind=kind) from error
             busy = reply.status in _NOT_BEGUN or (pure and reply.status >= 500)
             if not (busy or why):
                 return reply
             if tries < _TRIES:
                 self._sleep(self._wait(reply, tries))
         if why:
-            raise TrainingError(f"{why}.", kind="died")
+            raise TrainingError(Worded("{why}.", why=why), kind="died")
         raise self._refused(reply)
 
     def _wait(self, reply: RemoteReply, tries: int) -> float:
@@ -228,33 +233,38 @@ class TinkerClient:
         except ValueError:
             return growing(tries - 1, most=_LONGEST_WAIT)
         if not 0 <= told <= _LONGEST_WAIT:
-            minutes = f"{told / 60:.0f} minutes" if math.isfinite(told) else "a while"
-            raise TrainingError(f"{self.host} is busy, and asks to come back in {minutes}.")
+            late = Worded("{host} is busy, and asks to come back much later.", host=self.host)
+            if math.isfinite(told):
+                busy = "{host} is busy, and asks to come back in {minutes} minutes."
+                late = Worded(busy, host=self.host, minutes=f"{told / 60:.0f}")
+            raise TrainingError(late)
         return told
 
     def _refused(self, reply: RemoteReply) -> TrainingError:
         if reply.status in (401, 403):
-            return TrainingError(f"{self.host} refuses the key: put yours into GOODBOT_TRAINING_KEY.")
-        words = _words(parsed(reply.text))
+            key = "{host} refuses the key: put yours into {name}."
+            return TrainingError(Worded(key, host=self.host, name="GOODBOT_TRAINING_KEY"))
+        found, about = parsed(reply.text), {"host": self.host, "status": reply.status}
         if reply.status in _GONE or reply.status >= 500:
-            return self._lost(f"has lost the training: status {reply.status}{words}")
-        return TrainingError(f"{self.host} refuses with status {reply.status}{words}.")
+            return self._said(Worded("{host} has lost the training: status {status}", **about), found, "died")
+        return self._said(Worded("{host} refuses with status {status}", **about), found)
 
-    def _lost(self, why: str) -> TrainingError:
-        return TrainingError(f"{self.host} {why}.", kind="died")
+    def _said(self, what: Worded, found: Mapping[str, Any], kind: str = "error") -> TrainingError:
+        """With the server's own words, where it has any."""
+        words = short(said(found)).rstrip(".")
+        whole = Worded("{what}.", what=what)
+        if words:
+            whole = Worded("{what}: {words}.", what=what, words=words)
+        return TrainingError(whole, kind=kind)
 
     def _foreign(self) -> TrainingError:
-        return TrainingError(f"{self.host} answers with something that is not Tinker's protocol.")
+        foreign = "{host} answers with something that is not Tinker's protocol."
+        return TrainingError(Worded(foreign, host=self.host))
 
     def _name(self, found: object) -> str:
         if not isinstance(found, str) or not found or not set(found) <= _IN_NAMES | {":"}:
             raise self._foreign()
         return found
-
-
-def _words(found: Mapping[str, Any]) -> str:
-    words = short(said(found)).rstrip(".")
-    return f": {words}" if words else ""
 
 
 def _length(turn: TokenizedTurn) -> int:

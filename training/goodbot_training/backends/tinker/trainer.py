@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from goodbot.api.backend import LossFunction, OptimizerSettings, StepStats, TrainingBatch
 from goodbot.base.errors import AdapterError, TrainingError
+from goodbot.base.worded import Worded
 
 from goodbot_training.backends.adapters import fit, read_adapter
 from goodbot_training.backends.asking import AskServer
@@ -102,14 +103,16 @@ class TinkerBackend(TorchBackend):
             sums, now, slope = self._looked_at(server, batch, loss)
             size = float(np.linalg.norm(slope))
             if not all(map(math.isfinite, (*sums.values(), size))):
-                raise TrainingError(f"The loss on {server.host} is not a finite number.", kind="nan")
+                odd = Worded("The loss on {host} is not a finite number.", host=server.host)
+                raise TrainingError(odd, kind="nan")
             server.backward(batch.sequences, now, slope.tolist())
             rate, epsilon = self._pace.step(0.0)
             norm = server.step(
                 rate=rate, epsilon=epsilon, decay=self._pace.weight_decay, clip=settings.max_grad_norm
             )
             if norm is not None and not math.isfinite(norm):
-                raise TrainingError(f"The gradient on {server.host} is not a finite number.", kind="nan")
+                odd = Worded("The gradient on {host} is not a finite number.", host=server.host)
+                raise TrainingError(odd, kind="nan")
             yield StepStats.of(batch, sums, size if norm is None else norm)
         self._fetch(server, batch)
         server.end()
@@ -132,11 +135,11 @@ class TinkerBackend(TorchBackend):
     def _begin(self, server: TinkerClient, checkpoint: Path | None) -> None:
         """A model there that is what is here, or what the checkpoint was."""
         if not (self._fresh or self._weights or checkpoint):
-            raise TrainingError(
-                f"The version that this training would go on from was not trained by {server.host} as it is "
-                "now. Train here, or go back to the base model first.",
-                kind="data",
+            other = (
+                "The version that this training would go on from was not trained by {host} as it is now. "
+                "Train here, or go back to the base model first."
             )
+            raise TrainingError(Worded(other, host=server.host), kind="data")
         server.begin(rank=self._model.extract().rank, seed=self._seed)
         if checkpoint is not None:
             weights, self._pace.state = kept.read_checkpoint(checkpoint)
@@ -150,13 +153,12 @@ class TinkerBackend(TorchBackend):
     ) -> tuple[dict[str, float], list[Row], Floats]:
         """What the loss reports of a batch, all log-probs of its tokens, and the slopes by the response's."""
         if set(batch.temperature) != {1.0}:
-            raise TrainingError(f"{server.host} can read answers at temperature 1 only.", kind="data")
+            only = Worded("{host} can read answers at temperature 1 only.", host=server.host)
+            raise TrainingError(only, kind="data")
         now, policy = _read(server, batch)
         if not self._seen and np.isfinite(policy).all() and self._apart(batch, policy) > APART:
-            raise TrainingError(
-                f"{server.host} computes another model than the one here: see model under [training.remote].",
-                kind="data",
-            )
+            other = "{host} computes another model than the one here: see model under [training.remote]."
+            raise TrainingError(Worded(other, host=server.host), kind="data")
         self._seen = True
         sums, slope = slopes(batch, policy, loss)
         return sums, now, slope
@@ -177,12 +179,14 @@ class TinkerBackend(TorchBackend):
             unpack(archive, Path(scratch))
             found = read_adapter(Path(scratch))
             if found.rank != (wanted := self._model.extract().rank):
-                raise AdapterError(f"{server.host} gave an adapter of rank {found.rank}, not {wanted}.")
+                other = "{host} gave an adapter of rank {rank}, not {wanted}."
+                raise AdapterError(Worded(other, host=server.host, rank=found.rank, wanted=wanted))
             weights = fit(found, self._model.shapes, Path(scratch))
         self._model.assign(self._model.prepare(weights))
         self._model.enabled, self._fresh = True, False
         if last is not None and self._apart(last, _read(server, last)[1]) > APART:
-            raise AdapterError(f"{server.host} gave another adapter than the one that it has trained.")
+            other = "{host} gave another adapter than the one that it has trained."
+            raise AdapterError(Worded(other, host=server.host))
         self._weights = server.save(name, for_good=True)
 
 

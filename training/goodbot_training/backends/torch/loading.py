@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from goodbot.base.errors import TrainingError
 from goodbot.base.packages import install_line
+from goodbot.base.worded import Worded
 from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
@@ -28,10 +29,11 @@ def load(directory: Path, device: torch.device, bits: int | None) -> Any:
     options: dict[str, Any] = {}
     if bits is not None:
         if find_spec("bitsandbytes") is None or find_spec("accelerate") is None:
-            raise TrainingError(
-                f"A 4-bit base needs bitsandbytes. Install it with `{install_line('torch-4bit')}`, "
+            lacks = (
+                "A 4-bit base needs bitsandbytes. Install it with `{line}`, "
                 "or take `base_bits` out of [training.settings]."
             )
+            raise TrainingError(Worded(lacks, line=install_line("torch-4bit")))
         options["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
@@ -52,4 +54,5 @@ def load(directory: Path, device: torch.device, bits: int | None) -> Any:
     except Exception as error:  # safetensors and transformers each raise their own
         if "memory" in str(error):
             raise
-        raise TrainingError(f"The model in {directory} cannot be loaded by torch.") from error
+        odd = "The model in {directory} cannot be loaded by {name}."
+        raise TrainingError(Worded(odd, directory=directory, name="torch")) from error
