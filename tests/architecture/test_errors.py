@@ -25,6 +25,7 @@ ROOMS = (
     *(f"goodbot_connectors.codex.{name}" for name in ("hooks_file", "trust")),
     *("goodbot_connectors.claude_code.settings_file", "goodbot_connectors.openclaw.program"),
     "goodbot_connectors.kit.settings_file",
+    *(f"goodbot_training.{name}" for name in ("backends", "formats", "memory", "process")),
 )
 """Where errors are worded."""
 VALUES = (
@@ -34,7 +35,6 @@ VALUES = (
 """Where a ValueError says what is wrong with a setting."""
 ENGLISH: dict[str, int] = {
     # module: how many errors
-    "goodbot.api.adapters.weights": 21,  # of somebody's altered file: a child says them, as a text
     "goodbot.api.plugins": 3,  # to whoever writes a plugin
     "goodbot.base.outward": 3,  # to the log, of what cannot be delivered
     "goodbot.base.safe_tar": 3,  # of an archive that was altered by hand
@@ -52,7 +52,7 @@ ENGLISH: dict[str, int] = {
     "goodbot.inference.models.servers": 3,  # to whoever writes a plugin
     "goodbot.inference.servers.ollama": 1,  # to the log
     "goodbot.learning.training.folders": 1,  # of a folder that was altered by hand
-    "goodbot.learning.training.remote": 3,  # of a server that breaks its protocol: the child says them
+    "goodbot.learning.training.remote": 1,  # to a child that breaks its protocol
 }
 
 

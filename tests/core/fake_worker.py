@@ -110,8 +110,9 @@ def train() -> int:
 def plan() -> int:
     """A tenth of a second a rated answer, and a trace on the disk as a real miniature leaves it."""
     job = json.loads(sys.stdin.readline())
-    if reason := behaviour(job["model"]).get("no plan"):
-        emit(event="failed", kind="memory", reason=reason)
+    fails = behaviour(job["model"])
+    if reason := fails.get("no plan"):
+        emit(event="failed", kind="memory", reason=reason, **fails.get("parts", {}))
         return 0
     Path(job["output"], "adapter_model.safetensors").write_bytes(safetensors())
     rows = [item["split"] for item in job["items"]]

@@ -101,6 +101,7 @@ NEVER_ONE = {
     "err_ended_often_at",
     "err_memory_out",
     "err_stays",
+    *("child_host_late", "child_host_busy", "child_host_no_result"),
 }
 """Texts with a number that is never 1."""
 

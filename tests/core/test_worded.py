@@ -29,10 +29,12 @@ from goodbot.base.errors import (
 )
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
+from goodbot.base.worded_parts import parts_of, reason_in
 from goodbot.cli import main
 from goodbot.config.described import described
 from goodbot.config.secrets import Secrets
 from goodbot.inference.models import directory
+from goodbot.inference.servers import sampler_process
 from goodbot.inference.servers.upstream import Upstream, UpstreamResponse
 from goodbot.learning import worker_process
 from goodbot.learning.training import outcome
@@ -235,3 +237,46 @@ def test_a_sentence_of_a_child_that_the_catalogue_knows_is_told_in_the_readers_l
     assert reworded(TrainingError(said), "fr") == retold(said, "fr") == say("err_not_finite", "fr")
     assert words(*in_words(said), language="fr") == say("err_not_finite", "fr")
     assert reworded(ServerError("The moon is full."), "fr") == "The moon is full."
+
+
+# -- what a child says
+
+INNER = Worded("{name} holds {number} tensors", name="w", number=3)
+SAID = Worded(
+    "The adapter in {directory} cannot be read: {why}", directory=Path("/a b"), why=AdapterError(INNER)
+)
+
+
+@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
+def test_what_a_child_says_in_parts_is_told_in_the_readers_language(language: str) -> None:
+    line = json.dumps({"event": "error", "kind": "adapter", "reason": SAID, **parts_of(SAID)})
+    found = sampler_process._answer(line.encode())["reason"]
+    assert found == reason_in(json.loads(line)) == "The adapter in /a b cannot be read: w holds 3 tensors"
+    inner = say("child_tensors", language, name="w", number=3)
+    assert reworded(found, language) == say("child_unread", language, directory="/a b", why=inner)
+
+
+def test_a_plain_text_of_a_child_stays_one() -> None:
+    assert parts_of("The moon is full.") == parts_of(Worded("it is not UTF-8")) == {}
+    assert reason_in({"reason": "The moon is full."}) == "The moon is full."
+    assert sampler_process._answer(b'{"event": "ok"}') == {"event": "ok"}
+    assert len(reason_in({"reason": "x" * 10_000})) == 500
+    clause = {"reason": SAID, **parts_of(Worded(f"{SAID.text}.", **SAID.values))}
+    assert isinstance(reason_in(clause), Worded), "whether a stop stands behind it is no difference"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["{name} holds {number} tensors", {"name": "w", "number": 4}],
+        ["{name} holds {number} tensors", {"name": "w"}],
+        ["{name.__class__} holds 3 tensors", {"name.__class__": "w", "name": "w"}],
+        ["{name:>999} holds 3 tensors", {"name": "w"}],
+        ["w holds 3 tensors", 7],
+        {"w": "w holds 3 tensors"},
+        "w holds 3 tensors",
+    ],
+)
+def test_a_child_says_no_more_with_parts_than_without(parts: object) -> None:
+    assert type(reason_in({"reason": str(INNER), "worded": parts})) is str
+    assert reason_in({"reason": str(INNER), "worded": parts}) == INNER

@@ -16,8 +16,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from goodbot.api.texts import reworded, say
 from goodbot.base import priority
 from goodbot.base.errors import AdapterError, TrainingError
+from goodbot.base.worded_parts import reason_in
 from goodbot_training.process import worker
 
 from tests.cli.program import until
@@ -225,6 +227,9 @@ def test_a_backend_that_cannot_be_imported_is_a_sentence(tmp_path: Path) -> None
     events, _ = train(make_job(tmp_path, tmp_path), "no.such:Thing")
     assert events[-1]["event"] == "failed"
     assert "no.such:Thing" in events[-1]["reason"]
+    why = "No module named 'no'"
+    said = say("child_backend", "fr", name="no.such:Thing", why=why)
+    assert reworded(reason_in(events[-1]), "fr") == said
 
 
 def test_a_terminated_run_leaves_nothing(random_model: Path, tmp_path: Path) -> None:

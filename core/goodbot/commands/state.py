@@ -209,9 +209,17 @@ class Status(Public):
 
 def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:
     """What trainings have set aside, a line a reason."""
-    names = ("answers", "run", "reason")
-    by_runs = [{name: one[name] for name in names} for one in found if one["kind"] != FILTER]
-    return [say("status_left_out", language, **one) for one in by_runs]
+    return [
+        say(
+            "status_left_out",
+            language,
+            answers=one["answers"],
+            run=one["run"],
+            reason=retold(one["reason"], language),
+        )
+        for one in found
+        if one["kind"] != FILTER
+    ]
 
 
 def filtered(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str]:

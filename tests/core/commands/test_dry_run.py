@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from goodbot.api.events import ChannelKind, ChannelRef, CommandEvent, OrderKey
 from goodbot.api.sentences import in_words
+from goodbot.api.texts import say
 from goodbot.base.errors import UsageError
+from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import parts_of
 from goodbot.commands.base import Result
 from goodbot.commands.dry_run import sentences
 from goodbot.testing import VirtualClock
@@ -19,12 +22,12 @@ from tests.core.builders import CHANNEL, OWNER, Bot, open_bot, rows, until
 from tests.core.learning.idle.test_scheduling import BATTERY, Machine, held_at
 
 
-async def ask(bot: Bot, channel: ChannelRef = CHANNEL, more: str = "--details") -> Result:
+async def ask(bot: Bot, channel: ChannelRef = CHANNEL, more: str = "--details", language: str = "") -> Result:
     """What the owner is told, as the control socket hands it on."""
     event = CommandEvent(
         event_id="ask",
         order=OrderKey(1),
-        user=OWNER,
+        user=replace(OWNER, language=language),
         channel=channel,
         name="train",
         args=f"--dry-run {more} wait",
@@ -145,6 +148,19 @@ async def test_a_backend_that_cannot_tell_leaves_the_rest(tmp_path: Path) -> Non
         assert result.data["trains"]
         assert "Not estimated: Training needs about 90 GB of memory" in result.text
         assert "It learns from 6 ratings" in result.text
+
+
+async def test_what_the_trainer_says_in_parts_is_told_in_the_readers_language(tmp_path: Path) -> None:
+    """Its own English sentence stands beside them, for programs and for older ones."""
+    none = Worded("The model in {directory} has no chat template.", directory="/models/x")
+    async with open_bot(tmp_path) as bot:
+        await bot.rated(8)
+        bot.fake.set(**{"no plan": none, "parts": parts_of(none)})
+        told = say("child_no_template", "de", directory="/models/x").removesuffix(".")
+        assert told in (await ask(bot, language="de")).text
+        assert "The model in /models/x has no chat template" in (await ask(bot)).text
+        bot.fake.set(**{"no plan": none, "parts": {}})
+        assert "The model in /models/x has no chat template" in (await ask(bot, language="de")).text
 
 
 async def test_beside_a_training_nothing_is_computed(tmp_path: Path) -> None:

@@ -57,10 +57,11 @@ class Checkpoint:
             )
             raise AdapterError(Worded(unread, name=directory.name, why=str(error))) from error
         if self.config.get("quantization") or self.config.get("quantization_config"):
-            raise AdapterError(
+            quantized = (
                 "the base model is stored quantized, and an adapter cannot be put into such weights: "
                 "take the base's own, unquantized weights"
             )
+            raise AdapterError(Worded(quantized))
 
     @property
     def bytes(self) -> int:

@@ -137,10 +137,11 @@ def plain(adapter: AdapterWeights, base: Checkpoint) -> Mapping[str, tuple[Float
     """The adapter's pairs, each with its matrix in the base. Raises AdapterError for anything else."""
     for path, (a, b) in adapter.pairs.items():
         if a.ndim != 2:
-            raise AdapterError(
+            experts = (
                 "this adapter is on the experts of a mixture of experts, which only the PEFT format "
                 "holds: serve it with embedded, vLLM or SGLang"
             )
+            raise AdapterError(Worded(experts))
         tensor = base.tensors.get(f"{path}.weight")
         if tensor is None or tensor.shape != (b.shape[0], a.shape[1]):
             raise AdapterError(

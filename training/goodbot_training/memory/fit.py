@@ -153,8 +153,8 @@ class Memory:
     def too_little(self, needed: int) -> TrainingError:
         """What to raise when `needed` bytes are more than there are."""
         little = (
-            "Training needs about {needed} of memory and {free} is free: "
-            "close other programs, or choose a smaller model (`goodbot model`) or a smaller "
+            "Training needs about {needed} of memory and {free} is free. "
+            "Close other programs, or choose a smaller model (`goodbot model`) or a smaller "
             "max_sequence_tokens under [training.settings]."
         )
         said = Worded(little, needed=_told(needed / _SHARE), free=_told(self.free))

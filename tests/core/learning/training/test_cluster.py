@@ -126,7 +126,7 @@ async def test_a_child_that_ends_is_a_sentence_and_another_is_started(
     found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
     assert isinstance(found, Cluster)
     said = (await lines(found))[-1]
-    assert said == {"error": "the child that speaks to 127.0.0.2 has ended: the cluster is on fire"}
+    assert said["error"] == "the child that speaks to 127.0.0.2 has ended: the cluster is on fire"
     monkeypatch.delenv("RAY_FAULT")
     assert (await lines(found))[-1]["status"] == 200
     await found.close()
@@ -146,7 +146,7 @@ async def test_a_child_that_reads_nothing_is_waited_for_no_longer_than_one_that_
     assert isinstance(found, Cluster)
     async with asyncio.timeout(patience(30)):
         said = await lines(found, body="x" * (1 << 20))
-    assert said == [{"error": "127.0.0.2 did not answer within 0.01 minutes"}]
+    assert [one["error"] for one in said] == ["127.0.0.2 did not answer within 0.01 minutes"]
     monkeypatch.delenv("RAY_FAULT")
     monkeypatch.setattr(cluster, "_SILENT_SECONDS", patience(60))
     assert (await lines(found))[-1]["status"] == 200, "another has taken its place"
@@ -159,7 +159,7 @@ async def test_an_answer_without_an_end_is_cut(tmp_path: Path, monkeypatch: pyte
     assert isinstance(found, Cluster)
     said = await lines(found, method="GET", path="state")
     why = "127.0.0.2 does not come to an end with its answer"
-    assert said[-1] == {"error": why, "forbidden": True}
+    assert (said[-1]["error"], said[-1]["forbidden"]) == (why, True)
     assert len(said) == 2
 
 

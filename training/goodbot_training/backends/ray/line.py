@@ -124,6 +124,6 @@ def refuse_others(machines: Sequence[str], named: Sequence[str]) -> None:
         if not is_named(address, named):
             other = (
                 "The cluster has the machine {address}, and nobody has allowed that questions and rated "
-                "answers go there: if you do, add it to hosts under [training.remote]."
+                "answers go there. If you do, add it to hosts under [training.remote]."
             )
             raise TrainingError(Worded(other, address=address), kind="forbidden")
