@@ -77,8 +77,14 @@ def test_a_vocabulary_is_known_by_what_its_prompts_cost() -> None:
 
 def test_a_question_without_room_for_more_is_asked_alone_and_a_longer_one_refused() -> None:
     assert prompts.compose("", [exchange(0)], "x" * 1400, ROOM).context == ()
-    with pytest.raises(TooLongError, match="send me a part"):
+    with pytest.raises(TooLongError, match=r"send me about \d+ characters of it") as refused:
         prompts.compose("", [], "x" * 1600, ROOM)
+    fits = refused.value.reason.facts["most"]
+    assert 1400 <= fits < 1600
+    assert prompts.compose("", [], "x" * fits, ROOM).messages
+    system = "be kind " * 200
+    with pytest.raises(TooLongError, match="about 10 characters"):
+        prompts.compose(system, [], "x" * 1600, Room(context=800, answer=100))
     assert len(prompts.compose("", [exchange(0)], "x" * 9000, LARGE).context) == 1
 
 

@@ -51,6 +51,7 @@ from goodbot import (
 )
 from goodbot.api.actions import hint, rating
 from goodbot.api.reply_stream import CancelledReplyError
+from goodbot.api.texts import say
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.text import clean, split
 from goodbot.config.lock import socket_path
@@ -276,7 +277,8 @@ class _Stream(ReplyStream):
     async def cancel(self, reason: str) -> None:
         stopped = self._to in self._connector.stopped
         self._connector.stopped.discard(self._to)
-        self._connector.tell({"failed": "Stopped." if stopped else reason, "to": self._to})
+        why = say("was_stopped", self.language) if stopped else reason
+        self._connector.tell({"failed": why, "to": self._to})
 
 
 def _id(value: object) -> str:

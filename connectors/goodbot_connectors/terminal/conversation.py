@@ -13,13 +13,12 @@ from typing import Any
 from goodbot.api.actions import COMMAND, HINTS, RETRY
 from goodbot.api.commands import as_typed, find
 from goodbot.api.labels import is_stars
-from goodbot.api.sentences import version
 from goodbot.api.texts import ended
 from goodbot.api.texts.terminal import here, phrase, told_here
 
 from goodbot_connectors.terminal.link import Link
 from goodbot_connectors.terminal.view import ConversationView
-from goodbot_connectors.terminal.words import KEYS, RATINGS, again, help_
+from goodbot_connectors.terminal.words import KEYS, RATINGS, again, answers_now, help_
 
 _COMMAND = re.compile(r"/(?:rl(?:\s+|$))?([A-Za-z?]*)(?:\s+(.*))?$", re.DOTALL)
 
@@ -57,6 +56,8 @@ class Conversation:
         self._news: list[tuple[Callable[[str], None], str]] = []
         self._untaken: dict[str, dict[str, Any]] = {}
         """Lines that the daemon has not stored yet."""
+        self._said: dict[str, str] = {}
+        """Messages without an answer, unless the person has stopped it."""
 
     @property
     def links(self) -> list[Link]:
@@ -87,6 +88,7 @@ class Conversation:
             return
         id_ = self._send({"say": text})
         self.waiting.append(id_)
+        self._said[id_] = text
         self.open = self.undoable = False
         self.last = ""  # where no answer comes, a key means none, and not the one before
 
@@ -136,6 +138,7 @@ class Conversation:
         """Stop the answer that is coming; False when there is none."""
         for id_ in self.waiting:
             self.chat.send({"stop": id_})
+            self._said.pop(id_, None)
         return bool(self.waiting)
 
     def command(self, name: str, args: list[str]) -> None:
@@ -207,7 +210,7 @@ class Conversation:
                     self._message = str(line.get("id"))
             case {"failed": str(text)}:
                 self._end()
-                self._settle(line.get("to"))
+                self._settle(line.get("to"), back=True)
                 self.failures += 1
                 self._view.note(text)
             case {"taken": str(id_)}:
@@ -216,7 +219,7 @@ class Conversation:
                 if id_ in self._unsettled:
                     self.open = True
                 self._untaken.pop(id_, None)
-                self._settle(id_)
+                self._settle(id_, back=True)
                 self.failures += 1
                 self._view.note(phrase("chat_not_stored", why=text))
             case {"receipt": str(text), "turn": str(turn)}:
@@ -233,8 +236,10 @@ class Conversation:
         if f"{COMMAND}:train" in actions:
             self._view.note(phrase("chat_train"))
 
-    def _settle(self, id_: Any) -> None:
-        """Nothing more comes for this line."""
+    def _settle(self, id_: Any, *, back: bool = False) -> None:
+        """Nothing more comes for this line; where its message has no answer, it can be changed and sent."""
+        if (text := self._said.pop(id_, "")) and back:
+            self._view.put_back(text)
         self._unsettled.discard(id_)
         if id_ in self.waiting:
             self.waiting.remove(id_)
@@ -285,13 +290,7 @@ class Conversation:
             self._view.result(as_typed(line["text"], "/"))
 
     def _compare(self, now: dict[str, Any]) -> None:
-        """Tell when another version answers; of a new one the news tells, and why."""
+        """Tell when another version answers."""
         before, self.status = self.status, now
-        if not before:
-            return
-        run = now["last_run"]
-        if now["version"] != before["version"]:
-            learnt = run and run["state"] == "activated" and now["version"] > before["version"]
-            if not learnt:
-                name = version(now["version"], here(), begins=True)
-                self._view.news(phrase("chat_now", name=name))
+        if changed := answers_now(before, now):
+            self._view.news(changed)

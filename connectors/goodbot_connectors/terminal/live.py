@@ -216,6 +216,11 @@ class LiveChat:
         self._screen.say(text, dim=True)
         self._next_poll = 0.0
 
+    def put_back(self, text: str) -> None:
+        """Into the line, unless something else stands there."""
+        if not self._editor.text:
+            self._editor.insert(text)
+
     def _write(self, text: str) -> None:
         try:
             draw(text)

@@ -101,3 +101,6 @@ class PlainChat:
 
     def note(self, text: str) -> None:
         say(text, file=sys.stderr, flush=True)
+
+    def put_back(self, text: str) -> None:
+        """There is no line to change: it stands above."""

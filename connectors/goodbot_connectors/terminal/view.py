@@ -32,3 +32,7 @@ class ConversationView(Protocol):
     def note(self, text: str) -> None:
         """Something on the side: a receipt, why an answer is late."""
         ...
+
+    def put_back(self, text: str) -> None:
+        """A message that was not answered, for whoever wants to change it."""
+        ...

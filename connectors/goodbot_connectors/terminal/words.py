@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from goodbot.api.actions import HINTS, STAR_ROW
 from goodbot.api.commands import Command, of
 from goodbot.api.labels import STARS
+from goodbot.api.sentences import version
 from goodbot.api.texts import commas
 from goodbot.api.texts.terminal import here, phrase, rephrased
 
@@ -41,6 +43,16 @@ def told(command: Command, verb: str) -> str:
 def again() -> str:
     """How to get another answer than a bad one."""
     return phrase("chat_again", hints=commas(here(), *HINTS))
+
+
+def answers_now(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say that another version answers, by two states; nothing of a new one, since the news tells of it."""
+    if not before or now["version"] == before["version"]:
+        return ""
+    run = now["last_run"]
+    if run and run["state"] == "activated" and now["version"] > before["version"]:
+        return ""
+    return phrase("chat_now", name=version(now["version"], here(), begins=True))
 
 
 def help_() -> str:

@@ -10,11 +10,11 @@ from typing import Protocol
 from goodbot.api.connector import ReplyStream
 from goodbot.api.events import ChannelRef, MessageRef, Reply
 from goodbot.api.reply_stream import CancelledReplyError
+from goodbot.api.texts import say
 from goodbot.base.text import split
 
 from goodbot_connectors.web.entries import BOT, FAILED, WAITING, WRITING, PageConversation, PageEntry
 
-STOPPED = "Stopped."
 MESSAGE_LIMIT = 20_000
 """UTF-16 units of one message."""
 
@@ -134,7 +134,7 @@ class PageStream(ReplyStream):
             at=self._desk.now_ms(),
             to=self._to,
             state=FAILED,
-            note=STOPPED if stopped else reason,
+            note=say("was_stopped", self.language) if stopped else reason,
         )
         self._desk.show(self._channel, conversation.put(entry))
         self._settle(conversation)

@@ -93,8 +93,9 @@ def compose(
     if notes and sum(map(_most, (text, whole := joined(system, notes)))) <= room.prompt:
         system = whole
     asked = [text, system] if system else [text]
-    if sum(_likely(one, density) for one in asked) > room.prompt:
-        raise TooLongError(because("no_room"))
+    if (over := sum(_likely(one, density) for one in asked) - room.prompt) > 0:
+        part = 1 - over / (_likely(text, density) - _MESSAGE)
+        raise TooLongError(because("no_room", most=max(10, int(len(text) * part) // 10 * 10)))
     likely, most = room.history, room.prompt - sum(map(_most, asked))
     shown: list[PastExchange] = []
     for exchange in reversed(earlier):

@@ -16,7 +16,9 @@ from goodbot.api.events import OrderKey, Outcome, PressEvent, Receipt
 from goodbot.api.texts import say
 from goodbot_connectors.terminal.connector import TerminalConnector
 from goodbot_connectors.terminal.conversation import Conversation
+from goodbot_connectors.terminal.editor import Editor
 from goodbot_connectors.terminal.link import Link
+from goodbot_connectors.terminal.live import LiveChat
 from goodbot_connectors.terminal.words import KEYS
 
 from tests.connectors.terminal.test_news import Lines, View
@@ -108,6 +110,36 @@ def test_help_is_made_of_the_table_of_commands(tmp_path: Path) -> None:
     assert all(name in told for name in ("/good", "/bad", "/undo", *HINTS))
     assert all(one.explained("/") in told for one in of("chat") if "chat" in one.first and not one.rates)
     assert "/rl" not in told
+
+
+def test_a_message_that_was_not_answered_can_be_changed(tmp_path: Path) -> None:
+    """Whoever is told to send a part of it need not type it again. Who has stopped it wants none."""
+    view, daemon = View(), Daemon()
+    chat = Conversation(cast("Link", daemon), tmp_path, view)
+    chat.say("much too long")
+    daemon.lines = [{"failed": "Send me a part.", "to": chat.waiting[0]}]
+    chat.read(chat.chat)
+    assert view.shown == ["|", "> much too long", "(Send me a part.)"]
+    chat.say("refused")
+    daemon.lines = [{"refused": "That is too long.", "id": chat.waiting[0]}]
+    chat.read(chat.chat)
+    assert "> refused" in view.shown
+    chat.say("stopped")
+    [id_] = chat.waiting
+    assert chat.stop()
+    daemon.lines = [{"failed": "Stopped.", "to": id_}]
+    chat.read(chat.chat)
+    chat.say("answered")
+    daemon.lines = [{"answer": "Yes.", "turn": "t", "to": chat.waiting[0], "id": "m"}]
+    chat.read(chat.chat)
+    assert [one for one in view.shown if one.startswith("> ")] == ["> much too long", "> refused"]
+
+
+def test_what_is_put_back_does_not_stand_among_what_is_typed() -> None:
+    chat = SimpleNamespace(_editor=Editor())
+    LiveChat.put_back(cast("LiveChat", chat), "a message")
+    LiveChat.put_back(cast("LiveChat", chat), "another")
+    assert chat._editor.text == "a message"
 
 
 def test_where_no_answer_came_a_key_does_not_mean_the_one_before(tmp_path: Path) -> None:

@@ -36,6 +36,9 @@ class View:
     def note(self, text: str) -> None:
         self.shown.append(f"({text})")
 
+    def put_back(self, text: str) -> None:
+        self.shown.append(f"> {text}")
+
 
 class Lines:
     """The daemon's end: what it says next, and nothing else."""

@@ -218,6 +218,7 @@ async def test_an_answer_can_be_stopped(
     client.send({"say": "tell me all"})
     [event] = await host.received(MessageEvent)
     stream = connector.stream(event.channel, event.message_id)
+    stream.language = "de"
     await stream.append("Once upon")
     client.send({"stop": event.message_id})
     client.send({})
@@ -226,7 +227,7 @@ async def test_an_answer_can_be_stopped(
         await stream.append(" a time")
     await stream.cancel("my model is not running")
     failed = await client.next("failed")
-    assert failed == {"failed": "Stopped.", "to": event.message_id}
+    assert failed == {"failed": "Abgebrochen.", "to": event.message_id}
     assert connector.stopped == set()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import Button, MessageEvent, Outcome, PressEvent, RatingKind, Receipt, Reply
+from goodbot.base.errors import ServerError
 
 from tests.connectors.web.browsing import Person, person, pressed, told, until
 from tests.connectors.web.scripted import Scripted, waiting
@@ -303,6 +304,7 @@ async def test_stop_ends_an_answer_and_keeps_what_was_written(ada: Person, bot: 
     assert await article.locator(".words").inner_text() == "You said: one"
     assert await article.locator(".rating").count() == 0
     assert not await ada.page.get_by_role("button", name="Stop the answer").is_visible()
+    assert await ada.page.get_by_label("Message", exact=True).input_value() == "", "nobody wants it again"
 
 
 async def test_a_stop_that_comes_too_late_stops_nothing_later(ada: Person, bot: Scripted) -> None:
@@ -542,12 +544,23 @@ async def test_a_command_is_answered_before_the_line_is_open(ada: Person, bot: S
     await ada.sees("You typed help.")
 
 
-async def test_what_is_too_long_is_not_cut_off_unsaid(ada: Person, bot: Scripted) -> None:
+async def test_what_is_too_long_is_not_cut_off_unsaid(
+    ada: Person, bot: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
     field = ada.page.get_by_label("Message", exact=True)
     await field.fill("x" * 33_000)
     await ada.page.keyboard.press("Enter")
     await ada.sees("That is too long: at most 32000 characters.")
     assert len(await field.input_value()) == 33_000, "it is given back"
+
+    async def no_room(stream: object, text: str) -> None:
+        raise ServerError("Send me about 900 characters of it.")
+
+    monkeypatch.setattr(bot, "_words", no_room)
+    await field.fill("too long for the model")
+    await ada.page.keyboard.press("Enter")
+    await ada.sees("Send me about 900 characters of it.")
+    assert await field.input_value() == "too long for the model", "and so is what has no answer"
 
 
 async def test_a_better_answer_that_was_left_is_there_again(ada: Person, bot: Scripted) -> None:

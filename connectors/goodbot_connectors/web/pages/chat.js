@@ -19,6 +19,7 @@ class Chat {
   #listed = ""; // the frame up to which the list of conversations goes
   #queued = null; // frames that came while it was being read
   #opening = 0; // how often one was asked for
+  #asked = new Map(); // what this page has asked, until it is answered
 
   async run() {
     const me = await signedIn((problem) => banner(problem.message));
@@ -107,7 +108,10 @@ class Chat {
       if (frame.entry && frame.entry.by !== "you") this.sidebar.unread(frame.in);
       return undefined;
     }
-    if (frame.entry) this.thread.put(frame.entry);
+    if (frame.entry) {
+      this.thread.put(frame.entry);
+      this.#answered(frame.entry);
+    }
     if (frame.grow) this.thread.grow(frame.id, frame.grow);
     if (frame.hide) this.thread.hide(frame.hide);
     if (frame.said) this.thread.said(frame.turn, frame.said);
@@ -118,14 +122,25 @@ class Chat {
     return this.#writing();
   }
 
+  // A question that came to nothing stands in the field again, to be changed.
+  #answered({ to, state }) {
+    if (!to || state === "writing") return;
+    const text = this.#asked.get(to);
+    this.#asked.delete(to);
+    if (text && state === "failed") this.composer.putBack(text);
+  }
+
   async say(text) {
     history.replaceState(null, "", `#${this.thread.id}`);
     const place = this.thread.id;
-    const sent = this.outbox.add({ say: text, in: place });
+    const id = randomId();
+    this.#asked.set(id, text);
+    const sent = this.outbox.add({ id, say: text, in: place });
     this.thread.toEnd();
     try {
       await sent;
     } catch (problem) {
+      this.#asked.delete(id);
       banner(problem.message);
       this.composer.putBack(text);
     }
@@ -159,6 +174,7 @@ class Chat {
   stop() {
     const { writing, waiting } = this.thread;
     const entry = writing?.entry.id || (waiting && `a-${waiting.entry.id}`);
+    this.#asked.delete(writing?.entry.to || waiting?.entry.id); // who stops it does not want it again
     if (entry) this.outbox.add({ stop: entry, in: this.thread.id }).catch(() => null);
   }
 
