@@ -69,6 +69,7 @@ def test_discord_takes_a_token_and_shows_a_link_with_no_more_than_is_needed(
     with Screen("connect", "discord", home=home) as ada:
         ada.sees("connects the bot that is set up here to Discord", "Step 1 of 3")
         ada.sees("discord.com/developers/applications")
+        ada.answer("Shall it read all words in its threads?")
         ada.answer("Bot token (not shown", discord.WRONG_TOKEN)
         ada.answer("Bot token (not shown", discord.TOKEN)
         ada.sees("It belongs to @goodbot", "What goodbot asks Discord for, and why")
@@ -96,6 +97,7 @@ def test_discord_by_a_script_looked_at_and_left(home: Path, guild: Far[discord.F
     flags = ("--yes", "--json", "--token-stdin", "--keep-token", "file", "--owner", "1" * 18)
     done = call(home, "connect", "discord", *flags, input=f"{discord.TOKEN}\n")
     assert done.returncode == 0, done.stderr
+    assert "message_content" not in file.read_text(), "it is off, as it was"
     assert json.loads(done.stdout)["bot"] == "@goodbot"
     checks = json.loads(call(home, "doctor", "--json").stdout)["checks"]
     found = {check["part"]: check["state"] for check in checks}

@@ -8,7 +8,7 @@ import binascii
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Sketch
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Question, Sketch
 from goodbot.api.texts import explained, pauses, say
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock
@@ -52,6 +52,7 @@ class DiscordSetup(ConnectorSetup):
             press="Reset Token",
         ),
     )
+    questions = (Question(key="message_content", text=say("ask_content"), optional=True),)
     settings: DiscordSettings
     clock: Clock = SystemClock()
 

@@ -152,12 +152,12 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """A setting without a default that could be right: `goodbot connect` asks for it."""
+    """A setting without a default that is right for all: `goodbot connect` asks for it."""
 
     key: str
-    """Of `[connectors.NAME]`, a text: `app_id`."""
+    """Of `[connectors.NAME]`, a text: `app_id`. One that is `true` or `false` is `optional`."""
     text: str
-    """What the platform calls it: `Application (client) ID`."""
+    """What the platform calls it: `Application (client) ID`; of one that is on or off, a question."""
     optional: bool = False
     """Whether it may stay empty."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from goodbot.access.login import OWNER
 from goodbot.api.setup import ConnectorSetup, Question
-from goodbot.api.texts import commas, reworded
+from goodbot.api.texts import commas, retold, reworded
 from goodbot.base.errors import UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
@@ -17,6 +17,7 @@ from goodbot.cli.setup.dialogue import Dialogue, Refused
 from goodbot.cli.setup.draft import Draft, StateFound
 
 _SET = "--set "
+_SWITCHED = {"true": True, "false": False}
 
 
 def setup_of(place: StateFound, draft: Draft) -> type[ConnectorSetup] | None:
@@ -65,6 +66,9 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
         raise UsageError(dialogue.phrase("setup_asks_for", **said, known=asked))
     for question in setup.questions:
         before = settings_of(place, draft)
+        if isinstance(is_on := getattr(before, question.key), bool):
+            draft.settings[question] = _decided(dialogue, question, is_on)
+            continue
 
         def check(answer: str, before: Any = before, question: Question = question) -> str:
             none = question.optional and not answer
@@ -82,6 +86,19 @@ def ask_settings(dialogue: Dialogue, place: StateFound, draft: Draft, setup: typ
             continue
         text = _put(dialogue, question) if question.optional and not now else question.text
         draft.settings[question] = dialogue.text(flag, text, check, now)
+
+
+def _decided(dialogue: Dialogue, question: Question, is_on: bool) -> bool:
+    """What may be on or off; a script that says neither leaves it as it is."""
+    flag = flag_of(question.key)
+    if (said := dialogue.answer(flag)) in _SWITCHED:
+        return _SWITCHED[said]
+    if said:
+        dialogue.forget(flag)
+        values = commas(dialogue.language, *_SWITCHED)
+        dialogue.trouble(dialogue.phrase("setup_can_be", flag=flag, answer=said, values=values))
+    text = retold(question.text, dialogue.language)
+    return dialogue.confirm(flag, text, default=is_on) if dialogue.asks else is_on
 
 
 def _put(dialogue: Dialogue, question: Question) -> str:

@@ -54,7 +54,7 @@ class Draft:
     """Only the platform is set up; the bot's own answers are those of the config."""
     made: list[Path] = field(default_factory=list[Path])
     """What was written before the end: the platform's manifest, and the directories that it needed."""
-    settings: dict[Question, str] = field(default_factory=dict[Question, str])
+    settings: dict[Question, str | bool] = field(default_factory=dict[Question, str | bool])
     """Answers to the platform's own questions."""
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """New values by the name of their environment variable; empty: what is kept stays."""
