@@ -60,6 +60,13 @@ def parts_of(reason: str) -> Mapping[str, Any]:
     return apart(reason) if isinstance(reason, Worded) and reason.values else {}
 
 
+def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:
+    """The same of a list, with what is beside each in `parts`."""
+    plain, parts = list(said.get(name) or ()), list(said.get("parts") or ())
+    each = parts if len(parts) == len(plain) else [{}] * len(plain)
+    return [reason_in({**part, "reason": one}) for one, part in zip(plain, each, strict=True)]
+
+
 def reason_in(said: Mapping[str, Any], name: str = "reason") -> str:
     """What a child gives as a reason, worded where its parts make the same text."""
     plain = str(said.get(name))[:_MOST]

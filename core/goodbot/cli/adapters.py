@@ -17,11 +17,12 @@ from goodbot.api.adapters import manifest
 from goodbot.api.model import ResolvedModel
 from goodbot.api.progress import progress_line
 from goodbot.api.sentences import version as named
-from goodbot.api.texts import pauses
+from goodbot.api.texts import pauses, reworded
 from goodbot.api.texts.terminal import here, phrase, sentences
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer
+from goodbot.base.worded_parts import reasons_in
 from goodbot.cli import client
 from goodbot.daemon.app import open_plugins
 from goodbot.inference.models import resolve
@@ -89,8 +90,9 @@ async def _export(arguments: argparse.Namespace) -> int:
     name = named(known.version if known else 0, here(), begins=True)
     use = exporting.KINDS[kind] if known else phrase("adapters_base_use")
     text = phrase("adapters_exported", name=name, path=out, size=f"{size / 1e6:.1f} MB", use=use)
-    if notes := proof.get("notes"):
+    if notes := [reworded(one, here()) for one in reasons_in(proof, "notes")]:
         text = sentences(text, phrase("adapters_must_know", notes=pauses(here(), *notes)))
+    proof = {name: value for name, value in proof.items() if name != "parts"}
     told = {"version": known.version if known else 0, "format": kind, "out": str(out), "bytes": size}
     print_answer({"text": text, "data": {**told, "proof": proof}}, as_json=arguments.json)
     return 0

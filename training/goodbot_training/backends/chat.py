@@ -25,7 +25,7 @@ from goodbot.base.worded import Worded
 from goodbot_training.backends.marks import AddedTokens, byte_ids
 from goodbot_training.backends.odd_tokenizers import calm, check_ids, check_template
 from goodbot_training.backends.thoughts import BROKEN, ModelThoughts
-from goodbot_training.backends.ways import NEEDS, PARTS, PROBE, UNBEGUN, WAYS, Way, shows
+from goodbot_training.backends.ways import PROBE, WAYS, Way, helped, shows
 
 
 def context_of(config: Mapping[str, Any]) -> int:
@@ -151,16 +151,8 @@ class ChatTemplate:
         raise TrainingError("The model's chat template refuses this conversation.", kind="data")
 
     def _helped(self, declared: frozenset[int]) -> tuple[str, ...]:
-        at = WAYS.index(self._way)
-        needs = [words for words in (NEEDS[at // 2], PARTS if at % 2 else "") if words]
-        needs += [UNBEGUN] if self._opening else []
-        found = [f"its chat template {' and '.join(needs)}"] if needs else []
-        if self.end not in declared:
-            found.append(
-                f"its turns end with {self.name(self.end)}, which none of its files names as an end "
-                "(eos_token_id)"
-            )
-        return tuple(found)
+        end = "" if self.end in declared else self.name(self.end)
+        return helped(self._way, opening=bool(self._opening), end=end)
 
     def _fitting(self, directory: Path) -> Way:
         """The first way in which the template shows all that is said. Raises TrainingError."""

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from goodbot.api.events import Message
 from goodbot.api.plain import in_parts, plainer, without_system
+from goodbot.base.worded import Worded
 
 Way = Callable[[Sequence[Message]], list[Message]]
 WAYS: tuple[Way, ...] = (
@@ -18,13 +20,13 @@ WAYS: tuple[Way, ...] = (
     lambda messages: in_parts(plainer(messages)),
 )
 """The plainest last; each second one in parts."""
-NEEDS = (
+_NEEDS = (
     "",
     "needs the system's words in the first question",
     "needs users and assistants in turn, and no system message",
 )
-PARTS = "shows contents that are lists of parts only, not plain text"
-UNBEGUN = "does not begin an answer when it is asked to (add_generation_prompt)"
+_PARTS = "shows contents that are lists of parts only, not plain text"
+_UNBEGUN = "does not begin an answer when it is asked to (add_generation_prompt)"
 PROBE: list[Message] = [
     {"role": role, "content": f'{first} < "{second}"\n{second}'}
     for role, first, second in (
@@ -40,3 +42,21 @@ PROBE: list[Message] = [
 def shows(written: str) -> bool:
     """Whether a template has written all that the probe says, as it says it."""
     return all(message["content"] in written for message in PROBE)
+
+
+def helped(way: Way, *, opening: bool, end: str) -> tuple[str, ...]:
+    """What a program that has the model's files alone would get wrong, a clause each.
+
+    `opening`: whether an answer has to be begun for it; `end` is how turns end, where no file says so.
+    """
+    at = WAYS.index(way)
+    needs = (_NEEDS[at // 2], _PARTS if at % 2 else "", _UNBEGUN if opening else "")
+    found = [Worded(one) for one in needs if one]
+    both = (
+        [reduce(lambda one, other: Worded("{one} and {other}", one=one, other=other), found)] if found else []
+    )
+    clauses = [Worded("its chat template {what}", what=what) for what in both]
+    if end:
+        unnamed = "its turns end with {name}, which none of its files names as an end (eos_token_id)"
+        clauses.append(Worded(unnamed, name=end))
+    return tuple(clauses)

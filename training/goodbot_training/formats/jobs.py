@@ -125,14 +125,14 @@ def _whole_gguf(
 ) -> dict[str, Any]:
     looked = turns.look(base)
     made = gguf_model.write(job.output, base, adapter, dtype=dtype, name=job.name, end=looked.end, done=told)
-    return {**made, "notes": list(looked.notes)}
+    return {**made, **looked.told()}
 
 
 def _fused(job: ConversionJob, base: Checkpoint, told: Told, dtype: str = "") -> dict[str, Any]:
     adapter, looked = _adapter(job), turns.look(base)
     made = fused.write(job.output, base, adapter, dtype=dtype, done=told)
     turns.declare(job.output, looked.end)
-    return {**made, "notes": list(looked.notes)}
+    return {**made, **looked.told()}
 
 
 def _fused_f32(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:

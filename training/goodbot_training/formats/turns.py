@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.base.worded import Worded
+from goodbot.base.worded_parts import parts_of
 
 from goodbot_training.backends.chat import ChatTemplate
 from goodbot_training.formats.checkpoint import Checkpoint
@@ -32,6 +33,10 @@ class Turns:
     """The token that ends an answer."""
     notes: Sequence[str]
     """What whoever serves it must know, a clause each."""
+
+    def told(self) -> dict[str, Any]:
+        """The notes as the protocol has them."""
+        return {"notes": list(self.notes), "parts": [*map(parts_of, self.notes)]}
 
 
 def look(base: Checkpoint) -> Turns:

@@ -2,7 +2,8 @@
 """How a model's chat template and its files go together: `python -m goodbot_training.process.look DIRECTORY`.
 
 One JSON object on stdout: `{"refused": "…"}` where the template cannot be used, else `{"helped": […]}`: what
-goodbot has to help, and a program that has the model's files alone would get wrong. No weights are read.
+goodbot has to help, and a program that has the model's files alone would get wrong. `worded` and `parts` tell
+the same in parts (`docs/worker-protocol.md`). No weights are read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.base.errors import TrainingError
+from goodbot.base.worded import said_by
+from goodbot.base.worded_parts import parts_of
 
 
 def look(directory: Path) -> dict[str, Any]:
@@ -22,8 +25,8 @@ def look(directory: Path) -> dict[str, Any]:
     try:
         chat = ChatTemplate(directory, check_model_directory(directory))
     except TrainingError as error:
-        return {"refused": str(error)}
-    return {"helped": list(chat.helped)}
+        return {"refused": str(error), **parts_of(said_by(error))}
+    return {"helped": list(chat.helped), "parts": [*map(parts_of, chat.helped)]}
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from goodbot.api.estimate import estimate
 from goodbot.api.model import ResolvedModel
 from goodbot.api.registry import choose_backend
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
-from goodbot.api.texts import beside, explained, pauses
+from goodbot.api.texts import beside, explained, pauses, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import heard, sampling, spawn
 from goodbot.base.errors import ConfigError, GoodbotError, MissingExtraError
@@ -27,6 +27,7 @@ from goodbot.base.installed import missing_modules
 from goodbot.base.machine.device import available_memory, physical_memory, place
 from goodbot.base.packages import install_line
 from goodbot.base.worded import said_by
+from goodbot.base.worded_parts import reason_in, reasons_in
 from goodbot.cli.doctor import weights
 from goodbot.cli.doctor.checks import failed, short, size
 from goodbot.inference.models import resolve
@@ -191,10 +192,10 @@ async def template(examined: Examined) -> Sequence[Check]:
         told = json.loads(out.splitlines()[-1]) if code == 0 else {}
     if not told:
         return []  # without a framework there is nothing to ask; the backend's line says it
-    if refused := told.get("refused"):
-        return [fail("template", str(refused), _CHOOSE)]
-    if helped := told.get("helped"):
-        text = phrase("doc_t_helped", what=pauses(here(), *helped))
+    if "refused" in told:
+        return [fail("template", reworded(reason_in(told, "refused"), here()), _CHOOSE)]
+    if helped := reasons_in(told, "helped"):
+        text = phrase("doc_t_helped", what=pauses(here(), *(reworded(one, here()) for one in helped)))
         return [warn("template", text, phrase("doc_t_helped_fix"))]
     return []
 
