@@ -53,6 +53,14 @@ ENGLISH: dict[str, int] = {
     "goodbot.inference.servers.ollama": 1,  # to the log
     "goodbot.learning.training.folders": 1,  # of a folder that was altered by hand
     "goodbot.learning.training.remote": 1,  # to a child that breaks its protocol
+    "goodbot_training.backends.base": 1,  # of a setting that was looked at before
+    "goodbot_training.backends.chat": 3,  # without values: the catalogue has them
+    "goodbot_training.backends.mlx.trainer": 2,  # one likewise, and one to programs
+    "goodbot_training.backends.packing": 2,  # likewise
+    "goodbot_training.backends.ray.driver": 3,  # to a child that breaks its protocol
+    "goodbot_training.backends.sampling": 1,  # to programs
+    "goodbot_training.backends.torch.trainer": 2,  # as of MLX
+    "goodbot_training.formats.proof": 2,  # what is to be reported
 }
 
 

@@ -49,16 +49,27 @@ def program(tmp_path: Path, telegram: int) -> Iterator[SetupProgram]:
         yield program
 
 
+def program_of_axe() -> str:
+    return (install.HERE / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+
+
 class Keys:
     """Somebody who has no mouse."""
 
-    def __init__(self, somebody: Person) -> None:
-        self.page = somebody.page
+    def __init__(self, somebody: Person, axe: str = "") -> None:
+        """With its program, axe looks at each step."""
+        self.page, self._somebody, self._axe = somebody.page, somebody, axe
 
     async def at(self, title: str) -> None:
         """Wait for the heading of a step, and for what is asked there."""
         await self.page.get_by_role("heading", name=title).wait_for()
         await self.page.locator("#asked:not([hidden])").wait_for()
+        await self.look()
+
+    async def look(self) -> None:
+        """Raises AssertionError where something stands in anybody's way."""
+        if self._axe:
+            assert await violations(self._somebody, self._axe) == []
 
     async def press(self, name: str) -> None:
         """Go with Tab to the button that begins so, and press Enter."""
@@ -91,7 +102,7 @@ async def test_a_bot_on_telegram_by_keyboard_alone(
     async with person(chromium) as ada:
         await ada.open(program.address)
         assert "#" not in ada.page.url, "the code is out of the address bar"
-        keys = Keys(ada)
+        keys = Keys(ada, "" if install.absent() else program_of_axe())
         await keys.at("Where do people talk to it?")
         assert await ada.page.locator("#asked .note code").inner_text() == "goodbot chat"
         await keys.press("Telegram")
@@ -128,6 +139,7 @@ async def test_a_bot_on_telegram_by_keyboard_alone(
         link = ada.page.get_by_role("link", name="t.me/the_good_bot?start=")
         assert await link.count() == 1
         assert await ada.page.get_by_role("img", name=re.compile("phone's camera")).count() == 1
+        await keys.look()
     assert await asyncio.to_thread(program.ends) == 0
     home = tmp_path / "ada"
     assert f"GOODBOT_TELEGRAM_TOKEN={SECRET}\n" in tokens(home)
@@ -229,7 +241,7 @@ async def test_nothing_stands_in_anybody_s_way(
 ) -> None:
     if why := install.absent():
         missing(why)
-    axe = (install.HERE / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+    axe = program_of_axe()
     async with person(chromium, viewport=viewport, color_scheme=scheme) as ada:
         await ada.open(program.address)
         keys = Keys(ada)

@@ -101,7 +101,7 @@ NEVER_ONE = {
     "err_ended_often_at",
     "err_memory_out",
     "err_stays",
-    *("child_host_late", "child_host_busy", "child_host_no_result"),
+    *(f"child_host_{name}" for name in ("late", "busy", "no_result", "no_step", "foreign")),
 }
 """Texts with a number that is never 1."""
 

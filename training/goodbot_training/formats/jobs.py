@@ -158,8 +158,8 @@ def _require_room(job: ConversionJob, base: Checkpoint) -> None:
     free = shutil.disk_usage(parent).free
     if free < needed:
         little = "too little is free in {path}: {needed} are needed, {free} are free"
-        sizes = {"needed": f"{needed / 1e9:.1f} GB", "free": f"{free / 1e9:.1f} GB"}
-        raise AdapterError(Worded(little, path=parent, **sizes))
+        wanted, there = f"{needed / 1e9:.1f} GB", f"{free / 1e9:.1f} GB"
+        raise AdapterError(Worded(little, path=parent, needed=wanted, free=there))
 
 
 def _remove(output: Path) -> None:

@@ -103,15 +103,17 @@ def _tensors(name: str, tensors: Mapping[str, Any], size: int) -> Shapes:
     shapes: dict[str, tuple[int, int]] = {}
     for key, entry in sorted(tensors.items(), key=lambda item: item[1]["data_offsets"][0]):
         shape, (start, stop) = entry["shape"], entry["data_offsets"]
-        about = {"name": name, "key": repr(key[:80])}
+        shown = repr(key[:80])
         if ".lora_A." not in key and ".lora_B." not in key:
-            raise AdapterError(Worded("{name} holds a tensor that is no LoRA weight: {key}", **about))
+            odd = "{name} holds a tensor that is no LoRA weight: {key}"
+            raise AdapterError(Worded(odd, name=name, key=shown))
         if len(shape) != 2 or any(type(n) is not int or n < 1 for n in shape):
-            raise AdapterError(Worded("{name}: {key} has no shape of a matrix", **about))
+            raise AdapterError(Worded("{name}: {key} has no shape of a matrix", name=name, key=shown))
         if type(start) is not int or type(stop) is not int:
-            raise AdapterError(Worded("{name}: the data of {key} lie nowhere", **about))
+            raise AdapterError(Worded("{name}: the data of {key} lie nowhere", name=name, key=shown))
         if start != end or stop - start != _SIZES[entry["dtype"]] * math.prod(shape):
-            raise AdapterError(Worded("{name}: the data of {key} do not fit its shape", **about))
+            wide = "{name}: the data of {key} do not fit its shape"
+            raise AdapterError(Worded(wide, name=name, key=shown))
         shapes[key] = (shape[0], shape[1])
         end = stop
     if end != size:

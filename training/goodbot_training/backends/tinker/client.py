@@ -244,10 +244,11 @@ class TinkerClient:
         if reply.status in (401, 403):
             key = "{host} refuses the key: put yours into {name}."
             return TrainingError(Worded(key, host=self.host, name="GOODBOT_TRAINING_KEY"))
-        found, about = parsed(reply.text), {"host": self.host, "status": reply.status}
+        found, host, status = parsed(reply.text), self.host, reply.status
         if reply.status in _GONE or reply.status >= 500:
-            return self._said(Worded("{host} has lost the training: status {status}", **about), found, "died")
-        return self._said(Worded("{host} refuses with status {status}", **about), found)
+            lost = Worded("{host} has lost the training: status {status}", host=host, status=status)
+            return self._said(lost, found, "died")
+        return self._said(Worded("{host} refuses with status {status}", host=host, status=status), found)
 
     def _said(self, what: Worded, found: Mapping[str, Any], kind: str = "error") -> TrainingError:
         """With the server's own words, where it has any."""
