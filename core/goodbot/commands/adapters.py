@@ -171,6 +171,9 @@ async def _target(call: Call, active: int, args: Sequence[str]) -> int:
     registry = call.services.registry
     if not args:
         if not active:
+            waiting = [row.version for row in await registry.rows() if row.waits]
+            if waiting:
+                raise wrong(call.event, "wrong_rollback_waits", version=waiting[-1])
             raise wrong(call.event, "wrong_rollback_base")
         return await registry.clean_ancestor((await registry.row(active)).parent)
     target = _to(call, args[0])

@@ -182,6 +182,7 @@ async def test_asked_before_the_old_one_answers_until_it_is_decided(tmp_path: Pa
         assert (await bot.last_run()).state == "activated"
         [question] = await asked(bot)
         assert "I switch to v1 unless it loses; without a reply, after 24 hours." in question.text
+        assert "v1 only waits, and `compare` decides" in await bot.command("rollback")
         assert (await bot.say("And now?")).text == "v0 says: And now?"
         text = await prefer(bot, 1, 2, question)
         assert text == "Noted. 2 for v1, 0 for the base model. v1 may go live.", "3 : 2 is no loss"
