@@ -29,7 +29,7 @@ from goodbot.base.errors import (
 )
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
-from goodbot.base.worded_parts import parts_of, reason_in
+from goodbot.base.worded_parts import parts_of, reason_in, reasons_in
 from goodbot.cli import main
 from goodbot.config.described import described
 from goodbot.config.secrets import Secrets
@@ -280,3 +280,12 @@ def test_a_plain_text_of_a_child_stays_one() -> None:
 def test_a_child_says_no_more_with_parts_than_without(parts: object) -> None:
     assert type(reason_in({"reason": str(INNER), "worded": parts})) is str
     assert reason_in({"reason": str(INNER), "worded": parts}) == INNER
+
+
+def test_a_list_of_reasons_has_the_parts_of_each_beside_it() -> None:
+    notes = [INNER, "its moon is full"]
+    line = json.loads(json.dumps({"notes": notes, "parts": [*map(parts_of, notes)]}))
+    told = [reworded(one, "de") for one in reasons_in(line, "notes")]
+    assert told == [say("child_tensors", "de", name="w", number=3), "its moon is full"]
+    assert reasons_in({"notes": ["one", "two"], "parts": [{}]}, "notes") == ["one", "two"]
+    assert reasons_in({}, "notes") == []

@@ -62,9 +62,11 @@ def parts_of(reason: str) -> Mapping[str, Any]:
 
 def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:
     """The same of a list, with what is beside each in `parts`."""
-    plain, parts = list(said.get(name) or ()), list(said.get("parts") or ())
-    each = parts if len(parts) == len(plain) else [{}] * len(plain)
-    return [reason_in({**part, "reason": one}) for one, part in zip(plain, each, strict=True)]
+    plain: list[Any] = list(said.get(name) or ())
+    parts: list[Mapping[str, Any]] = list(said.get("parts") or ())
+    if len(parts) != len(plain):
+        parts = [{} for _ in plain]
+    return [reason_in({**part, "reason": one}) for one, part in zip(plain, parts, strict=True)]
 
 
 def reason_in(said: Mapping[str, Any], name: str = "reason") -> str:
