@@ -288,4 +288,6 @@ def test_a_list_of_reasons_has_the_parts_of_each_beside_it() -> None:
     told = [reworded(one, "de") for one in reasons_in(line, "notes")]
     assert told == [say("child_tensors", "de", name="w", number=3), "its moon is full"]
     assert reasons_in({"notes": ["one", "two"], "parts": [{}]}, "notes") == ["one", "two"]
+    assert reasons_in({"notes": ["one"], "parts": ["x"]}, "notes") == ["one"]
+    assert reasons_in({"notes": ["one"], "parts": 1}, "notes") == ["one"]
     assert reasons_in({}, "notes") == []

@@ -60,15 +60,6 @@ def parts_of(reason: str) -> Mapping[str, Any]:
     return apart(reason) if isinstance(reason, Worded) and reason.values else {}
 
 
-def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:
-    """The same of a list, with what is beside each in `parts`."""
-    plain: list[Any] = list(said.get(name) or ())
-    parts: list[Mapping[str, Any]] = list(said.get("parts") or ())
-    if len(parts) != len(plain):
-        parts = [{} for _ in plain]
-    return [reason_in({**part, "reason": one}) for one, part in zip(plain, parts, strict=True)]
-
-
 def reason_in(said: Mapping[str, Any], name: str = "reason") -> str:
     """What a child gives as a reason, worded where its parts make the same text."""
     plain = str(said.get(name))[:_MOST]
@@ -78,3 +69,16 @@ def reason_in(said: Mapping[str, Any], name: str = "reason") -> str:
     except _BROKEN:
         return plain
     return found if same else plain
+
+
+def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:
+    """The same of a list, with what is beside each in `parts`."""
+    plain: list[Any] = list(said.get(name) or ())
+    parts: Any = said.get("parts")
+    beside = cast("list[Any]", parts) if isinstance(parts, list) else []
+    if len(beside) != len(plain):
+        beside = [None] * len(plain)
+    return [
+        reason_in({**(cast("dict[str, Any]", part) if isinstance(part, dict) else {}), "reason": one})
+        for one, part in zip(plain, beside, strict=True)
+    ]
