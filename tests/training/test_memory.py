@@ -111,7 +111,7 @@ def test_a_model_that_does_not_fit_is_refused_before_it_is_loaded(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     monkeypatch.setattr(fit, "_left_of_limit", lambda: 500_000_000)
-    with pytest.raises(TrainingError, match="close other programs") as caught:
+    with pytest.raises(TrainingError, match="Close other programs") as caught:
         Memory.of(job(model=str(tmp_path)), "torch")
     assert caught.value.kind == "memory"
 
