@@ -78,7 +78,8 @@ def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:
     beside = cast("list[Any]", parts) if isinstance(parts, list) else []
     if len(beside) != len(plain):
         beside = [None] * len(plain)
-    return [
-        reason_in({**(cast("dict[str, Any]", part) if isinstance(part, dict) else {}), "reason": one})
-        for one, part in zip(plain, beside, strict=True)
-    ]
+    return [reason_in({**_object(part), "reason": one}) for one, part in zip(plain, beside, strict=True)]
+
+
+def _object(said: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
