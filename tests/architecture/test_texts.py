@@ -110,7 +110,7 @@ def prose(module: Module) -> Iterator[str]:
                 quiet |= {id(one) for one in args}
             case _:
                 pass
-    kept = {text for text in catalogue("en").values() if isinstance(text, str)}  # `retold`, `rephrased`
+    kept = {text for text in catalogue("en").values() if isinstance(text, str)}  # `reworded`, `rephrased`
     for node in ast.walk(module.tree):
         match node:
             case ast.Constant(value=str(text)) if id(node) not in quiet and PROSE.search(text):
@@ -215,7 +215,7 @@ def test_no_key_is_left_over() -> None:
     known = {*words, *BY_SQL, *ARGPARSE, *(key for code in words & MADE.keys() for key in MADE[code])}
     known |= {
         key for key, text in catalogue("en").items() if isinstance(text, str) and text in words
-    }  # `retold`
+    }  # `reworded`
     known |= {key for key in catalogue("en") if key.startswith(PREFIX)}  # of pages: test_pages.py looks
     assert [key for key in catalogue("en") if key not in known and not _begun(key, words)] == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from goodbot.api.setup import ConnectorSetup
-from goodbot.api.texts import LANGUAGES, part, retold
+from goodbot.api.texts import LANGUAGES, part, reworded
 from goodbot.api.texts.terminal import FOLDER, speaking
 from goodbot.base.clock import SystemClock
 from goodbot_connectors.api.setup import ApiSetup
@@ -64,8 +64,8 @@ def test_what_is_no_user_id_is_said_so_too(setup: type[ConnectorSetup], language
 def test_where_one_gets_what_is_needed_is_said_so_too(language: str) -> None:
     chats = (TelegramSetup, DiscordSetup, SlackSetup, TeamsSetup)
     for setup in (*chats, WebSetup, ApiSetup, ClaudeCodeSetup, CodexSetup, OpenClawSetup):
-        assert retold(setup.guide, language) != setup.guide
-        assert len(retold(setup.guide, language).splitlines()) == len(setup.guide.splitlines())
+        assert reworded(setup.guide, language) != setup.guide
+        assert len(reworded(setup.guide, language).splitlines()) == len(setup.guide.splitlines())
 
 
 def test_what_the_doctor_finds_of_a_program_is_said_so_too(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from goodbot.access.readers import Readers
 from goodbot.api import progress
 from goodbot.api.learnt import Learnt, card
 from goodbot.api.sentences import Condition, Reason, clause_of, kept, waits, words
-from goodbot.api.texts import LANGUAGES, catalogue, figure, percent, retold
+from goodbot.api.texts import LANGUAGES, catalogue, figure, percent, reworded
 from goodbot.commands import audit, rollback_window
 from goodbot.config import ServingConfig
 from goodbot.conversation.notifications import trainings
@@ -107,7 +107,7 @@ NO_CODES = ("kept_in_mind", "kept_less", "kept_to_check")
     "said", ["CUDA is out of memory", "it is pinned", "Kept_pinned", "", "kept of", *NO_CODES]
 )
 def test_what_is_no_code_stays_as_it_is(said: str) -> None:
-    assert retold(said, "de") == clause_of(said, "de") == said
+    assert reworded(said, "de") == clause_of(said, "de") == said
 
 
 @pytest.mark.parametrize(

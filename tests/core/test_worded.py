@@ -15,7 +15,7 @@ import pytest
 from goodbot import config
 from goodbot.api.adapters import manifest
 from goodbot.api.sentences import because, in_words, words
-from goodbot.api.texts import LANGUAGES, catalogue, retold, reworded, say
+from goodbot.api.texts import LANGUAGES, catalogue, reworded, say
 from goodbot.base.checks import Range
 from goodbot.base.errors import (
     AdapterError,
@@ -234,7 +234,7 @@ def test_what_is_kept_and_fits_no_text_is_shown_as_it_lies_there(text: str) -> N
 def test_a_sentence_of_a_child_that_the_catalogue_knows_is_told_in_the_readers_language() -> None:
     """It comes as a plain text."""
     said = "The loss or its gradient is not a finite number."
-    assert reworded(TrainingError(said), "fr") == retold(said, "fr") == say("err_not_finite", "fr")
+    assert reworded(TrainingError(said), "fr") == reworded(said, "fr") == say("err_not_finite", "fr")
     assert words(*in_words(said), language="fr") == say("err_not_finite", "fr")
     assert reworded(ServerError("The moon is full."), "fr") == "The moon is full."
 

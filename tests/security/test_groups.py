@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.commands import Grant
 from goodbot.api.events import Outcome
-from goodbot.api.texts import retold
+from goodbot.api.texts import reworded
 from goodbot.base.errors import ConfigError
 from goodbot.config import Grants, parse
 from goodbot.daemon.connectors import configured_grants
@@ -89,7 +89,7 @@ async def test_26_11_whose_ratings_end_by_that_is_seen_and_told_once(
         assert "loopback.rater_groups: the platform does not say who is in" in await bot.command("status")
         states = (await bot.status())["connectors"]
         assert states["loopback"] == "running"
-        assert retold(states["loopback.rater_groups"], "de").startswith("die Plattform sagt nicht")
+        assert reworded(states["loopback.rater_groups"], "de").startswith("die Plattform sagt nicht")
         assert (await readiness.parts(bot.app))["loopback"] == "down"
         said = [record.getMessage() for record in caplog.records if "rater_groups" in record.getMessage()]
         assert len(said) == 1

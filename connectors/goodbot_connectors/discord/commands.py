@@ -15,7 +15,7 @@ from typing import Any
 
 from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted, typed_behind
 from goodbot.api.connector import ConnectorHost
-from goodbot.api.texts import beside, retold, say
+from goodbot.api.texts import beside, reworded, say
 from goodbot.base.errors import ConnectorError, StoreError
 from goodbot.base.text import clean
 
@@ -102,7 +102,7 @@ def _named(word: str, does: str, text: str, *, owners: bool = False) -> dict[str
 
 def _told(text: str, locale: str, *, owners: bool) -> str:
     """What the help says in that language; empty where it has nothing, or Discord no room for it."""
-    said = retold(text, locale)
+    said = reworded(text, locale)
     if said == text:
         return ""
     said = f"{said[0].upper()}{said[1:]}"

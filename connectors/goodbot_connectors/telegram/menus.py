@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from goodbot.api.commands import Command, Grant, menu
-from goodbot.api.texts import ENGLISH, LANGUAGES, beside, retold, say
+from goodbot.api.texts import ENGLISH, LANGUAGES, beside, reworded, say
 
 from goodbot_connectors.telegram.normalize import PREFIX
 
@@ -53,7 +53,7 @@ def _told(command: Command, language: str) -> str:
     """What the help says of it in that language."""
     if language == ENGLISH:
         return command.label
-    said = retold(command.summary, language)
+    said = reworded(command.summary, language)
     said = f"{said[0].upper()}{said[1:]}"
     owners = command.grant is Grant.ADMINISTER
     return beside(said, say("menu_owners", language), language) if owners else said

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, retold, say, size
+from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, reworded, say, size
 from goodbot.api.texts import ended as stopped
 
 _SAID = ("server", "plugin", "replaces")
@@ -52,7 +52,7 @@ def _stranger(language: str, *, id: str) -> str:
 
 
 def _text(language: str, *, text: str) -> str:
-    return retold(text, language)
+    return reworded(text, language)
 
 
 def _trial_figures(language: str, *, good: int, rated: int, then: int, of: int, old: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from goodbot.api.events import ChannelKind
 from goodbot.api.progress import phase
 from goodbot.api.sentences import at, version, words
-from goodbot.api.texts import beside, commas, figure, joined, pauses, percent, retold, say, size
+from goodbot.api.texts import beside, commas, figure, joined, pauses, percent, reworded, say, size
 from goodbot.commands.base import DETAILS, Call, Result, wrong
 from goodbot.commands.state import filtered
 from goodbot.learning.training.memory_sharing import Sharing
@@ -131,7 +131,7 @@ def _unused(data: Mapping[str, Any], language: str) -> list[str]:
             found.append(say(key, language, count=data[name]))
     for one in data["set_aside"]:
         if one["kind"] != FILTER:
-            why = retold(one["reason"], language)
+            why = reworded(one["reason"], language)
             found.append(say("dry_aside", language, answers=one["answers"], run=one["run"], reason=why))
     return [*found, *filtered(data["set_aside"], language)]
 

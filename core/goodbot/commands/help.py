@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from goodbot.api.commands import GROUPS, Command, Grant, allowed
 from goodbot.api.events import ChannelKind
-from goodbot.api.texts import commas, retold, say
+from goodbot.api.texts import commas, reworded, say
 from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import UsageError
 from goodbot.commands.base import Call, Result
@@ -34,7 +34,7 @@ async def help_(call: Call) -> Result:
         raise UsageError(say("help_knows", language, topic=repr(topic[:40]), instead=near))
     parts = [
         [
-            retold(heading, language),
+            reworded(heading, language),
             *(_in(language, one).explained("/rl ", fully=True) for one in known if one.group == group),
         ]
         for group, heading in GROUPS.items()
@@ -44,7 +44,7 @@ async def help_(call: Call) -> Result:
 
 
 def _in(language: str, command: Command) -> Command:
-    return command._replace(summary=retold(command.summary, language))
+    return command._replace(summary=reworded(command.summary, language))
 
 
 def _short(known: Sequence[Command], groups: Sequence[str], language: str) -> list[str]:

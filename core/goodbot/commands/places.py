@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from goodbot.api.settings_page import PlaceSeen
-from goodbot.api.texts import retold
+from goodbot.api.texts import reworded
 from goodbot.base.suggest import TERMINAL
 from goodbot.config import Config, default_home
 
@@ -26,7 +26,7 @@ def places(services: Services, language: str) -> Sequence[PlaceSeen]:
     found = [
         PlaceSeen(
             name=name,
-            title=_begun(retold(spec.title, language)),
+            title=_begun(reworded(spec.title, language)),
             connected=name in services.config.connectors,
             works=name in running and name not in wrong,
             command=shlex.join([*program(services.config), "connect", name, "--browser"]),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from goodbot.access.inbox import viewer_of
 from goodbot.api.report import ReportedAnswer, ReportedBot, ReportPart, ReportSection, ReportSpec, ReportTold
-from goodbot.api.texts import ENGLISH, retold, say
+from goodbot.api.texts import ENGLISH, reworded, say
 from goodbot.api.texts.terminal import instead
 from goodbot.base.errors import GoodbotError, UsageError
 from goodbot.commands import fixed_questions, report_parts
@@ -64,7 +64,7 @@ async def made(call: Call, specs: Mapping[str, ReportSpec], count: Callable[[int
     make = partial(report_parts.make, call.services.config)
     parts = {name: _tried(name, language, partial(make, spec)) for name, spec in specs.items()}
     told = await asyncio.to_thread(_told, parts, await _shown(call, parts, count))
-    titles = {name: retold(spec.title, language) for name, spec in specs.items()}
+    titles = {name: reworded(spec.title, language) for name, spec in specs.items()}
     return [
         ReportTold(name=name, title=titles[name], lines=section.lines, data=section.data)
         for name, section in told.items()

@@ -10,7 +10,7 @@ from typing import Any
 from goodbot.api import progress as told
 from goodbot.api.sentences import Condition, clause_of, findings, words
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import beside, explained, pauses, retold, say
+from goodbot.api.texts import beside, explained, pauses, reworded, say
 from goodbot.inference.servers.health import VersionHealth
 from goodbot.learning.training.memory_sharing import Plan, Sharing
 from goodbot.store.quarantined import FILTER
@@ -54,7 +54,7 @@ class Public:
     def _lines(self, next_: str, language: str, *, details: bool = False) -> list[str]:
         lines = [*([self.starting] if self.starting else []), *self._answering(language)]
         if self.store != "ok":
-            lines.append(say("status_store", language, why=retold(self.store, language)))
+            lines.append(say("status_store", language, why=reworded(self.store, language)))
         if self.server == "down" and not self.starting:
             lines.append(say("status_down", language))
         if self.training:
@@ -88,8 +88,6 @@ class Status(Public):
     backend: str
     paused: bool
     server_trouble: str
-    server_told: str
-    """The same in the reader's language."""
     proof: VersionHealth
     put_right: str
     canary: str
@@ -133,13 +131,23 @@ class Status(Public):
     uptime: float | None
     started_at: float | None
 
-    def for_programs(self) -> dict[str, Any]:
-        """What `--json` prints: why something is so in English, as the sentences beside it are."""
+    def for_programs(self, language: str = "") -> dict[str, Any]:
+        """What `--json` prints: why something is so in English, as the sentences beside it are.
+
+        `server_told` is for `goodbot doctor`, which says it to its reader.
+        """
         proof = {**asdict(self.proof), "cause": clause_of(self.proof.cause)}
-        made, condition = asdict(self), asdict(self.condition)
+        condition = asdict(self.condition)
         if "said" in condition["facts"]:
             condition["facts"]["said"] = clause_of(condition["facts"]["said"])
-        return {**made, "tainted_by": clause_of(self.tainted_by), "proof": proof, "condition": condition}
+        told = {"server_told": reworded(self.server_trouble, language)}
+        return {
+            **asdict(self),
+            **told,
+            "tainted_by": clause_of(self.tainted_by),
+            "proof": proof,
+            "condition": condition,
+        }
 
     def for_owners(self, language: str = "", *, details: bool = False) -> list[str]:
         """All of it; with `details` also the figures of the training."""
@@ -147,12 +155,12 @@ class Status(Public):
             say("status_descriptors", language) if self.descriptors else "",
             self.moved,
             self.disk,
-            retold(self.server_trouble, language),
+            reworded(self.server_trouble, language),
             self.proof.told(language),
             self.put_right,
             self.canary,
             self.unserved,
-            retold(self.thinking, language),
+            reworded(self.thinking, language),
             *self.clock,
         )
         return [
@@ -163,7 +171,7 @@ class Status(Public):
             *self._trains(language, details=details),
             *(say("status_pairing", language, name=name) for name in self.pairing_locked),
             *(
-                explained(name, retold(why, language), language)
+                explained(name, reworded(why, language), language)
                 for name, why in self.connectors.items()
                 if why != "running"
             ),

@@ -12,7 +12,7 @@ from goodbot.access import pairing
 from goodbot.api.events import RatingKind
 from goodbot.api.plugins import PluginInfo
 from goodbot.api.sentences import brief, clause, clause_of, version, words
-from goodbot.api.texts import beside, percent, reworded, say
+from goodbot.api.texts import beside, percent, say
 from goodbot.base.busy import TurnedAway
 from goodbot.base.clock import ago
 from goodbot.commands.base import DETAILS, Call, Result
@@ -42,7 +42,7 @@ async def status(call: Call) -> Result:
     lines = found.for_everybody(language)
     if call.confidential:
         lines = [*found.for_owners(language, details=details), *compared.lines(language)]
-    return Result(text="\n".join(lines), data=found.for_programs())
+    return Result(text="\n".join(lines), data=found.for_programs(language))
 
 
 async def _now(s: Services, compared: report.Report, language: str, *, details: bool) -> Status:
@@ -70,7 +70,6 @@ async def _now(s: Services, compared: report.Report, language: str, *, details: 
         server=s.presence.state,
         starting=s.presence.starting(language),
         server_trouble=s.server.trouble(),
-        server_told=reworded(s.server.trouble(), language),
         proof=s.registry.health.found,
         put_right=_recent(s.registry.health.righted, s.clock.now(), language),
         canary=_tried(await s.canary.standing(), s.registry.share, rows, language, off=off),

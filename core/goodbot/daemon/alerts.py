@@ -16,7 +16,7 @@ from goodbot.access import pairing
 from goodbot.api.notice import Notice
 from goodbot.api.sentences import Reason, sentence, version, words
 from goodbot.api.server import BASE
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import reworded, say
 from goodbot.commands.services import Services
 from goodbot.conversation.notifications.serving import Said
 from goodbot.store import acceptance, adapters, news, settings
@@ -162,5 +162,5 @@ def _lost(lost: str, active: int, language: str) -> str:
 
 def _because(key: str, language: str, *, why: str, **values: str) -> str:
     """What does not work, and why: `why` may be a server's own words."""
-    told = say(key, language, why=retold(why, language), **values)
+    told = say(key, language, why=reworded(why, language), **values)
     return sentence(told, language)

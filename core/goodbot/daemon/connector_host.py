@@ -160,92 +160,64 @@ class RunningHost:
     def commands(self, user: UserRef) -> Sequence[Command]:
         return allowed(self._authorization.level(user))
 
-    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+    def _for(self, user: UserRef) -> Services:
+        """The goodbot, for one of its own people."""
         if user.connector != self._name:
             raise ValueError(f"{self._name} asks for somebody else's")
-        return await self._store.read(
-            lambda db: own_turn(db, self._authorization, user, turn, all_here=all_here)
-        )
+        return self._services
+
+    async def own_turn(self, user: UserRef, turn: str, *, all_here: bool = False) -> OwnTurn | None:
+        authorization = self._for(user).authorization
+        return await self._store.read(lambda db: own_turn(db, authorization, user, turn, all_here=all_here))
 
     async def notes(self, user: UserRef, *words: str) -> Sequence[OwnNote]:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await own_notes(self._services, user, words)
+        return await own_notes(self._for(user), user, words)
 
     async def overview(self, user: UserRef) -> Overview:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await overview(self._services, user)
+        return await overview(self._for(user), user)
 
     async def versions(self, user: UserRef, *two: int) -> Versions:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await versions(self._services, user, *two)
+        return await versions(self._for(user), user, *two)
 
     async def rated(self, user: UserRef, wanted: RatedWanted) -> RatedPage:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await rated_page(self._services, user, wanted)
+        return await rated_page(self._for(user), user, wanted)
 
     async def leave_out(self, user: UserRef, turns: Sequence[str], *, again: bool = False) -> str:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await leave_out_here(self._services, user, turns, again=again)
+        return await leave_out_here(self._for(user), user, turns, again=again)
 
     async def activity(self, user: UserRef, wanted: ActivityWanted) -> ActivityPage:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await activity(self._services, user, wanted)
+        return await activity(self._for(user), user, wanted)
 
     async def check_activity(self, user: UserRef) -> TrailChecked:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await check_activity(self._services, user)
+        return await check_activity(self._for(user), user)
 
     async def people(self, user: UserRef, wanted: PeopleWanted) -> PeoplePage:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await people_page(self._services, user, wanted)
+        return await people_page(self._for(user), user, wanted)
 
     async def queues(self, user: UserRef) -> QueuesSeen:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await queues_seen(self._services, user)
+        return await queues_seen(self._for(user), user)
 
     async def change_queue(self, user: UserRef, wanted: QueueWanted) -> str:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await change_queue(self._services, user, wanted)
+        return await change_queue(self._for(user), user, wanted)
 
     async def topics(self, user: UserRef) -> Sequence[RatedTopic]:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await rated_topics(self._services, user)
+        return await rated_topics(self._for(user), user)
 
     async def taught(self, user: UserRef, turn: str) -> RatedTaught:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await taught(self._services, user, turn)
+        return await taught(self._for(user), user, turn)
 
     async def report(self, user: UserRef, *, anew: bool = False, ask: bool = False) -> ReportSeen:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
+        self._for(user)
         return await self._reports.seen(user, anew=anew, ask=ask)
 
     async def settings(self, user: UserRef) -> SettingsSeen:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await settings_seen(self._services, user)
+        return await settings_seen(self._for(user), user)
 
     async def change_setting(self, user: UserRef, wanted: SettingWanted) -> str:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await change_setting(self._services, user, wanted)
+        return await change_setting(self._for(user), user, wanted)
 
     async def begin_anew(self, user: UserRef) -> str:
-        if user.connector != self._name:
-            raise ValueError(f"{self._name} asks for somebody else's")
-        return await restart(self._services, user)
+        return await restart(self._for(user), user)
 
     async def log_in(self, code: str) -> str:
         if self._name != WEB:

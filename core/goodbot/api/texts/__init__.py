@@ -161,15 +161,11 @@ def _known() -> Mapping[str, str]:
     return {text: key for key, text in catalogue(ENGLISH).items() if isinstance(text, str)}
 
 
-def retold(text: str, language: str = "") -> str:
-    """What is kept as an English text, as `reworded` says it. A server's own words stay as they are."""
-    return reworded(text, language)
-
-
 def reworded(said: object, language: str = "") -> str:
     """What the code says in English, in the reader's language.
 
-    That is what is `Worded`, an error that is, and a text of the catalogue; anything else stays as it is.
+    That is what is `Worded`, an error that is, and a text of the catalogue; anything else, such as a
+    server's own words, stays as it is.
     """
     language = language_of(language) or ENGLISH
     found = said_by(said) if isinstance(said, BaseException) else said

@@ -13,7 +13,7 @@ from goodbot.api.control import Progress
 from goodbot.api.progress import sentence as progress_sentence
 from goodbot.api.sentences import sentence
 from goodbot.api.setup import ConnectorSetup
-from goodbot.api.texts import retold
+from goodbot.api.texts import reworded
 from goodbot.base.printing import printable
 from goodbot.cli.browser.stage import Stage
 from goodbot.cli.setup.dialogue import Back, Choice, Dialogue, Left, PutQuestion
@@ -55,7 +55,7 @@ class PageDialogue(Dialogue):
 
     def guide(self, setup: type[ConnectorSetup]) -> None:
         sketches = [asdict(one) for one in setup.sketches]
-        lines = retold(setup.guide, self.language).splitlines()
+        lines = reworded(setup.guide, self.language).splitlines()
         self._stage.add("guide", stays=True, lines=lines, sketches=sketches)
 
     @contextlib.contextmanager

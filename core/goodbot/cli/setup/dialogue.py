@@ -130,7 +130,7 @@ class Dialogue:
 
     def guide(self, setup: type[ConnectorSetup]) -> None:
         """Where the platform's secrets come from, step by step."""
-        self.hint(f"{texts.retold(setup.guide, self.language)}\n")
+        self.hint(f"{texts.reworded(setup.guide, self.language)}\n")
 
     @contextlib.contextmanager
     def work(self, text: str) -> Generator[None]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 
 from goodbot.api.report import ReportedAnswer
-from goodbot.api.texts import retold, say
+from goodbot.api.texts import reworded, say
 from goodbot.base import topics
 
 _READ = 400
@@ -134,7 +134,7 @@ def _named(group: str, read: str, dimension: str) -> str:
     if dimension == "place" and group.endswith(_PRIVATE):
         return say("group_private", read, place=group.removesuffix(_PRIVATE))
     ours = dimension in ("language", "length") or group == NO_TOPIC
-    return retold(group, read) if ours else group
+    return reworded(group, read) if ours else group
 
 
 def groups(answer: ReportedAnswer) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from goodbot.api import fingerprint as fingerprint_check
 from goodbot.api.fingerprint import Fingerprint, ServedAs
 from goodbot.api.sentences import clause_of
 from goodbot.api.server import BASE, Generated, GenerateRequest, Server
-from goodbot.api.texts import ENGLISH, catalogue, retold
+from goodbot.api.texts import ENGLISH, catalogue, reworded
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.worded import Worded, said_by
 
@@ -40,7 +40,7 @@ class VersionHealth:
 
     def told(self, language: str = "") -> str:
         """`why`, in the reader's language; a server's own words in it stay as they are."""
-        return retold(self.why, language)
+        return reworded(self.why, language)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

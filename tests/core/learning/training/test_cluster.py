@@ -24,6 +24,7 @@ from goodbot.store import settings
 
 from tests.core.builders import SPEC, check, open_bot
 from tests.core.commands.test_dry_run import ask
+from tests.core.learning.training.test_remote import jobs_given
 from tests.support import patience
 
 MANY = dataclasses.replace(SPEC, name="many", remote=True, driver="goodbot_fakes.cluster")
@@ -40,8 +41,14 @@ def elsewhere(remote: RemoteConfig = HERE) -> dict[str, Any]:
     return {"extra": (ManyPlugin(),), "backend": "many", "remote": remote}
 
 
-def config(tmp_path: Path, **remote: Any) -> Config:
-    return Config(home=tmp_path, training=TrainingConfig(backend="many", remote=RemoteConfig(**remote)))
+def config(tmp_path: Path, remote: RemoteConfig) -> Config:
+    return Config(home=tmp_path, training=TrainingConfig(backend="many", remote=remote))
+
+
+def named(tmp_path: Path, remote: RemoteConfig = HERE) -> Cluster:
+    found = allowed(config(tmp_path, remote), MANY)
+    assert isinstance(found, Cluster)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -64,21 +71,20 @@ def test_nothing_goes_where_no_owner_has_said_so_by_name(
 ) -> None:
     monkeypatch.delenv("RAY_USE_TLS", raising=False)
     with pytest.raises(ConfigError, match=said):
-        allowed(config(tmp_path, **remote), MANY)
+        allowed(config(tmp_path, RemoteConfig(**remote)), MANY)
 
 
 def test_a_cluster_that_is_named_may_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_USE_TLS", "1")
     monkeypatch.setenv("GOODBOT_TRAINING_KEY", "ray-token")
-    found = allowed(config(tmp_path, url="ray://head.example:6379/", hosts=("head.example",)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path, RemoteConfig(url="ray://head.example:6379/", hosts=("head.example",)))
     assert (found.url, found.host, found.key.reveal()) == (
         "ray://head.example:6379",
         "head.example",
         "ray-token",
     )
     assert "ray-token" not in repr(found)
-    assert isinstance(allowed(config(tmp_path, url="ray://127.0.0.2:6379"), MANY), Cluster)
+    assert named(tmp_path, RemoteConfig(url="ray://127.0.0.2:6379")).host == "127.0.0.2"
 
 
 async def lines(far: Cluster, **asked: Any) -> list[dict[str, Any]]:
@@ -89,8 +95,7 @@ async def test_a_child_of_its_own_answers_and_gets_no_more_than_it_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOODBOT_TRAINING_KEY", "ray-token")
-    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path)
     found.model = tmp_path / "model"
     monkeypatch.setattr(cage, "hidden", {"/state", "/another"})
     try:
@@ -123,8 +128,7 @@ async def test_a_child_that_ends_is_a_sentence_and_another_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_FAULT", "dies")
-    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path)
     said = (await lines(found))[-1]
     assert said["error"] == "the child that speaks to 127.0.0.2 has ended: the cluster is on fire"
     monkeypatch.delenv("RAY_FAULT")
@@ -142,8 +146,7 @@ async def test_a_child_that_reads_nothing_is_waited_for_no_longer_than_one_that_
     monkeypatch.setenv("RAY_FAULT", "deaf")
     monkeypatch.setattr(cluster, "_SILENT_SECONDS", 0.6)
     monkeypatch.setattr(cluster, "_END_SECONDS", 0.1)
-    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path)
     async with asyncio.timeout(patience(30)):
         said = await lines(found, body="x" * (1 << 20))
     assert [one["error"] for one in said] == ["127.0.0.2 did not answer within 0.01 minutes"]
@@ -155,8 +158,7 @@ async def test_a_child_that_reads_nothing_is_waited_for_no_longer_than_one_that_
 
 async def test_an_answer_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "MAX_WEIGHTS", 30)
-    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path)
     said = await lines(found, method="GET", path="state")
     why = "127.0.0.2 does not come to an end with its answer"
     assert (said[-1]["error"], said[-1]["forbidden"]) == (why, True)
@@ -167,8 +169,7 @@ async def test_what_the_child_has_said_is_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("RAY_FAULT", "dies")
-    found = allowed(Config(home=tmp_path, training=TrainingConfig(backend="many", remote=HERE)), MANY)
-    assert isinstance(found, Cluster)
+    found = named(tmp_path)
     await lines(found)
     assert "the child that speaks to 127.0.0.2 said at last: the cluster is on fire" in caplog.text
 
@@ -197,16 +198,11 @@ async def test_each_of_a_runs_children_has_a_driver_of_its_own(
 async def test_that_words_went_there_is_in_the_audit_and_the_child_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, closed, jobs = worker_process.train, list[str](), list[dict[str, Any]]()
-
-    async def train(backend: BackendSpec, job: Any, on_event: Any, **more: Any) -> Any:
-        jobs.append({**job, "asks": "answer" in more})
-        return await real(backend, job, on_event, **more)
+    closed, jobs = list[str](), jobs_given(monkeypatch)
 
     async def close(self: Cluster) -> None:
         closed.append(str(self.model))
 
-    monkeypatch.setattr(worker_process, "train", train)
     monkeypatch.setattr(Cluster, "close", close)
     async with open_bot(tmp_path, **elsewhere()) as bot:
         await bot.rated(8)

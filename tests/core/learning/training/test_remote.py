@@ -37,9 +37,8 @@ def elsewhere(remote: RemoteConfig = HERE) -> dict[str, Any]:
     return {"extra": (FarPlugin(),), "backend": "far", "remote": remote}
 
 
-async def test_that_words_went_elsewhere_is_in_the_audit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def jobs_given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The jobs that children get from now on, each with whether it may ask."""
     real, jobs = worker_process.train, list[dict[str, Any]]()
 
     async def train(backend: BackendSpec, job: Any, on_event: Any, **more: Any) -> Any:
@@ -47,6 +46,13 @@ async def test_that_words_went_elsewhere_is_in_the_audit(
         return await real(backend, job, on_event, **more)
 
     monkeypatch.setattr(worker_process, "train", train)
+    return jobs
+
+
+async def test_that_words_went_elsewhere_is_in_the_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = jobs_given(monkeypatch)
     async with open_bot(tmp_path, **elsewhere()) as bot:
         await bot.rated(8)
         verdict = await bot.train()
