@@ -126,6 +126,18 @@ def is_ours(text: ast.expr) -> bool:
             return False
 
 
+FIRST_LETTER = re.compile(r"(\w+)\[(?:0|:1)\]\.(?:upper|lower)\(\).{1,6}\1\[1:\]")
+
+
+def test_a_first_letter_is_changed_in_one_place() -> None:
+    """`begun` of `base/text.py` makes it large, `clause` of `api/sentences.py` small."""
+    ours = [module for module in modules() if not module.name.startswith("goodbot_training.tiny")]
+    found = {module.path for module in ours if FIRST_LETTER.search(module.text)}
+    assert found == {"core/goodbot/base/text.py", "core/goodbot/api/sentences.py"}
+    for line in ("said[0].upper() + said[1:]", "f'{title[:1].lower()}{title[1:]}'"):
+        assert FIRST_LETTER.search(line), line
+
+
 def test_no_sentence_is_cut_or_edited() -> None:
     found = {
         f"{module.path}:{node.lineno} {ast.unparse(node)}"

@@ -17,7 +17,7 @@ from goodbot.api.commands import ABOUT, Arg, Command, Grant, menu, parted, typed
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.texts import beside, reworded, say
 from goodbot.base.errors import ConnectorError, StoreError
-from goodbot.base.text import clean
+from goodbot.base.text import begun, clean
 
 from goodbot_connectors.discord.api import Api
 from goodbot_connectors.discord.words import MENUS, OTHERS
@@ -105,8 +105,7 @@ def _told(text: str, locale: str, *, owners: bool) -> str:
     said = reworded(text, locale)
     if said == text:
         return ""
-    said = f"{said[0].upper()}{said[1:]}"
-    said = beside(said, say("menu_owners", locale), locale) if owners else said
+    said = beside(begun(said), say("menu_owners", locale), locale) if owners else begun(said)
     return said if len(said) <= _ROOM else ""
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from goodbot.api.commands import Command, Grant, menu
 from goodbot.api.texts import ENGLISH, LANGUAGES, beside, reworded, say
+from goodbot.base.text import begun
 
 from goodbot_connectors.telegram.normalize import PREFIX
 
@@ -53,7 +54,6 @@ def _told(command: Command, language: str) -> str:
     """What the help says of it in that language."""
     if language == ENGLISH:
         return command.label
-    said = reworded(command.summary, language)
-    said = f"{said[0].upper()}{said[1:]}"
+    said = begun(reworded(command.summary, language))
     owners = command.grant is Grant.ADMINISTER
     return beside(said, say("menu_owners", language), language) if owners else said

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from goodbot.api.texts import ENGLISH, after, catalogue, commas, figure, joined, percent, reworded, say, size
 from goodbot.api.texts import ended as stopped
+from goodbot.base.text import begun
 
 _SAID = ("server", "plugin", "replaces")
 """Conditions that are told by a code of their own (`kept`), or that somebody else has put into words."""
@@ -263,7 +264,7 @@ def at(step: int, steps: int, language: str = "") -> str:
 
 def sentence(clause: str, language: str = "") -> str:
     """A clause, which may end like a sentence, as one."""
-    return ended(f"{clause[:1].upper()}{clause[1:]}", language)
+    return ended(begun(clause), language)
 
 
 def ended(clause: str, language: str = "") -> str:
@@ -273,8 +274,8 @@ def ended(clause: str, language: str = "") -> str:
 
 def clause(sentence: str, *, small: bool = False) -> str:
     """A sentence without its stop, to go on with; `small`: to stand within another one."""
-    begun = f"{sentence[:1].lower()}{sentence[1:]}" if small else sentence
-    return begun.rstrip(".。")
+    within = f"{sentence[:1].lower()}{sentence[1:]}" if small else sentence
+    return within.rstrip(".。")
 
 
 def _condition(name: str, facts: Mapping[str, Any], language: str) -> str:

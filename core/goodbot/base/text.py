@@ -55,6 +55,11 @@ def clean(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def begun(clause: str) -> str:
+    """A clause as it begins a line, or a sentence."""
+    return f"{clause[:1].upper()}{clause[1:]}"
+
+
 def blocks(text: str) -> Iterator[Block]:
     """Running text and code blocks in turn, without the fence lines.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from goodbot.api.settings_page import PlaceSeen
 from goodbot.api.texts import reworded
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.text import begun
 from goodbot.config import Config, default_home
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def places(services: Services, language: str) -> Sequence[PlaceSeen]:
     found = [
         PlaceSeen(
             name=name,
-            title=_begun(reworded(spec.title, language)),
+            title=begun(reworded(spec.title, language)),
             connected=name in services.config.connectors,
             works=name in running and name not in wrong,
             command=shlex.join([*program(services.config), "connect", name, "--browser"]),
@@ -35,10 +36,6 @@ def places(services: Services, language: str) -> Sequence[PlaceSeen]:
         if spec.setup and name != TERMINAL
     ]
     return sorted(found, key=lambda one: (not one.connected, one.title.casefold()))
-
-
-def _begun(title: str) -> str:
-    return title[:1].upper() + title[1:]
 
 
 def program(config: Config) -> list[str]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal, NamedTuple
 
+from goodbot.base.text import begun
+
 Where = Literal["chat", "terminal", "api"]
 """`/rl NAME` in a chat, `goodbot NAME` in a terminal, `POST /v1/commands` of a program."""
 Menu = Literal["long", "private", "shared"]
@@ -65,7 +67,7 @@ class Arg(NamedTuple):
     @property
     def label(self) -> str:
         """What a menu says of it."""
-        return _capital(self.help)
+        return begun(self.help)
 
     @property
     def usage(self) -> str:
@@ -160,8 +162,4 @@ class Command(NamedTuple):
     @property
     def label(self) -> str:
         """What a menu says of it."""
-        return _capital(self.summary) + (" (owners)" if self.grant is Grant.ADMINISTER else "")
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
+        return begun(self.summary) + (" (owners)" if self.grant is Grant.ADMINISTER else "")

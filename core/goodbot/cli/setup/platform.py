@@ -6,6 +6,7 @@ from __future__ import annotations
 from goodbot.api.connector import ConnectorSpec
 from goodbot.base.packages import install_line
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.text import begun
 from goodbot.cli.setup import extras
 from goodbot.cli.setup.dialogue import Choice, Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
@@ -17,7 +18,7 @@ def ask_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     choices = [
         Choice(
             value=name,
-            label=_sentence(spec.title),
+            label=begun(spec.title),
             note=dialogue.phrase("setup_already") if name in place.config.connectors else "",
         )
         for name, spec in sorted(specs.items(), key=_effort)
@@ -33,17 +34,13 @@ def ask_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     take_platform(dialogue, place, draft)
     if draft.platform == TERMINAL:
         for name in configured:
-            title = _sentence(specs[name].title)
+            title = begun(specs[name].title)
             dialogue.say(dialogue.phrase("setup_stays", title=title, name=name))
 
 
 def _effort(named: tuple[str, ConnectorSpec]) -> tuple[int, int, str]:
     """What is the least work is proposed first."""
     return -named[1].priority, len(named[1].secrets), named[0]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def take_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
@@ -55,6 +52,6 @@ def take_platform(dialogue: Dialogue, place: StateFound, draft: Draft) -> None:
     if draft.platform == TERMINAL:
         return
     spec = place.connector(draft.platform)
-    if not extras.offer(dialogue, _sentence(spec.title), spec.requires, spec.extra):
+    if not extras.offer(dialogue, begun(spec.title), spec.requires, spec.extra):
         line = install_line(spec.extra)
         draft.missing["platform"] = dialogue.phrase("setup_no_packages", name=draft.platform, line=line)
