@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, ConnectorSetup, Identity, fail, ok, warn
 from goodbot.api.texts import beside, commas, say
 from goodbot.api.texts.terminal import here, phrase
 
@@ -47,9 +47,9 @@ class ApiSetup(ConnectorSetup):
         shown = (beside(one.name, "admin", here()) if one.admin else one.name for one in found)
         names = commas(here(), *shown)
         told = (
-            _check(CheckState.OK, phrase("ap_tokens", names=names))
+            ok(_PART, phrase("ap_tokens", names=names))
             if found
-            else _check(CheckState.WARN, phrase("ap_none"), "goodbot api token add NAME")
+            else warn(_PART, phrase("ap_none"), "goodbot api token add NAME")
         )
         return (await self._answers(), told)
 
@@ -73,18 +73,12 @@ class ApiSetup(ConnectorSetup):
             ):
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError):
-            return _check(CheckState.WARN, phrase("ap_silent", place=self.address), "goodbot run")
+            return warn(_PART, phrase("ap_silent", place=self.address), "goodbot run")
         if status == 401:
-            return _check(CheckState.OK, phrase("ap_well", place=self.address))
-        return _check(
-            CheckState.FAIL, phrase("ap_other", place=self.address, status=status), phrase("ap_other_fix")
-        )
+            return ok(_PART, phrase("ap_well", place=self.address))
+        return fail(_PART, phrase("ap_other", place=self.address, status=status), phrase("ap_other_fix"))
 
 
 def curl(address: str, token: str) -> str:
     """A line for a shell that asks for the status; other users of the machine do not see the token."""
     return f"""echo 'header = "Authorization: Bearer {token}"' | curl --config - {address}/v1/status"""
-
-
-def _check(state: CheckState, text: str, fix: str = "") -> Check:
-    return Check(part=_PART, state=state, text=text, fix=fix)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.setup import Check, CheckState
+from goodbot.api.setup import Check, fail, ok, warn
 from goodbot.api.texts import commas
 from goodbot.api.texts.terminal import here, phrase
 
@@ -38,18 +38,18 @@ def settings(directory: Path, wanted: Mapping[str, settings_file.Handler]) -> li
     except FileNotFoundError:
         found = {}
     except (OSError, ValueError) as error:
-        return [_fail(phrase("cc_odd", path=str(path), why=error), phrase("cc_odd_fix"))]
+        return [fail(_PART, phrase("cc_odd", path=str(path), why=error), phrase("cc_odd_fix"))]
     missing = [event for event in wanted if event not in found]
     checks: list[Check] = []
     if missing:
         text = phrase("cc_missing", path=str(path), events=commas(here(), *missing))
-        checks.append(_fail(text, _AGAIN))
+        checks.append(fail(_PART, text, _AGAIN))
     elif found != dict(wanted):
-        checks.append(_fail(phrase("cc_others", path=str(path)), _AGAIN))
+        checks.append(fail(_PART, phrase("cc_others", path=str(path)), _AGAIN))
     else:
-        checks.append(_ok(phrase("cc_there", path=str(path))))
+        checks.append(ok(_PART, phrase("cc_there", path=str(path))))
     if not (directory / "commands" / "rl.md").is_file():
-        checks.append(_fail(phrase("cc_no_command"), _AGAIN))
+        checks.append(fail(_PART, phrase("cc_no_command"), _AGAIN))
     return checks
 
 
@@ -62,7 +62,7 @@ def restrictions(directory: Path, *, http: bool) -> list[Check]:
         for key, told in _FORBIDS.items():
             if held.get(key) is True:
                 text = phrase(told, path=str(path), key=key)
-                checks.append(_fail(text, whose or phrase("cc_take_out", key=key)))
+                checks.append(fail(_PART, text, whose or phrase("cc_take_out", key=key)))
         allowed: Any = held.get(_URLS)
         if http and isinstance(allowed, list):
             checks.append(_warned(path, whose))
@@ -74,7 +74,7 @@ async def daemon(address: str, token: str, socket: Path | None) -> list[Check]:
     import aiohttp  # not before it is asked: `goodbot connect --help` needs none
 
     if not token:
-        return [_fail(phrase("cc_no_token"), _AGAIN)]
+        return [fail(_PART, phrase("cc_no_token"), _AGAIN)]
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     headers = {"Authorization": f"Bearer {token}"}
     way = aiohttp.UnixConnector(str(socket)) if socket is not None else None
@@ -86,18 +86,18 @@ async def daemon(address: str, token: str, socket: Path | None) -> list[Check]:
         ):
             status = response.status
     except (aiohttp.ClientError, TimeoutError, OSError):
-        return [_warn(phrase("cc_silent", place=str(socket or address)), "goodbot run")]
+        return [warn(_PART, phrase("cc_silent", place=str(socket or address)), "goodbot run")]
     if status == 200:
-        return [_ok(phrase("cc_takes"))]
+        return [ok(_PART, phrase("cc_takes"))]
     if status in (401, 403):
-        return [_fail(phrase("cc_unknown"), _AGAIN)]
-    return [_fail(phrase("cc_without", status=status), phrase("restart_fix"))]
+        return [fail(_PART, phrase("cc_unknown"), _AGAIN)]
+    return [fail(_PART, phrase("cc_without", status=status), phrase("restart_fix"))]
 
 
 def _warned(path: Path, whose: str) -> Check:
     address = f"http://127.0.0.1:*{settings_file.PATH}"
     fix = whose or phrase("cc_urls_fix", address=address)
-    return _warn(phrase("cc_urls", path=str(path), key=_URLS), fix)
+    return warn(_PART, phrase("cc_urls", path=str(path), key=_URLS), fix)
 
 
 def _pieces() -> list[Path]:
@@ -113,15 +113,3 @@ def _read(path: Path) -> Mapping[str, Any]:
         return as_json(json.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, ValueError):
         return {}
-
-
-def _ok(text: str) -> Check:
-    return Check(part=_PART, state=CheckState.OK, text=text)
-
-
-def _warn(text: str, fix: str) -> Check:
-    return Check(part=_PART, state=CheckState.WARN, text=text, fix=fix)
-
-
-def _fail(text: str, fix: str) -> Check:
-    return Check(part=_PART, state=CheckState.FAIL, text=text, fix=fix)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, ConnectorSetup, Identity, fail, ok, warn
 from goodbot.api.texts import commas, reworded, say
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.errors import FatalConnectorError
@@ -23,6 +23,7 @@ from goodbot_connectors.kit.settings_file import SettingsFile
 
 ME = "me"
 NAME = "codex"
+_HOOKS = "codex hooks"
 _TELLS = {
     Trust.NEW: ("cx_new", "cx_press"),
     Trust.MODIFIED: ("cx_modified", "cx_press"),
@@ -108,24 +109,24 @@ class CodexSetup(ConnectorSetup):
         command, home = sidecar.command(self._folder), self.codex_home
         again = "`goodbot connect codex`"
         if clients.Clients(self._folder).who(sidecar.token(self._folder)) is None:
-            return [_check(CheckState.FAIL, phrase("cx_no_programs"), again)]
+            return [fail(_HOOKS, phrase("cx_no_programs"), again)]
         ours = [
             *hooks_file.places(self._file(home / "hooks.json").read(), command),
             *hooks_file.places(self._file(home / "config.toml").read(), command, toml=True),
         ]
         if len(ours) < len(hooks_file.EVENTS):
-            return [_check(CheckState.FAIL, phrase("cx_no_hooks", place=str(home)), again)]
+            return [fail(_HOOKS, phrase("cx_no_hooks", place=str(home)), again)]
         program = _program()
         if not program:
-            return [_check(CheckState.WARN, phrase("cx_no_path"), phrase("cx_press"))]
+            return [warn(_HOOKS, phrase("cx_no_path"), phrase("cx_press"))]
         try:
             asked = await trust.ask(program, home, command)
         except FatalConnectorError as error:
-            return [_check(CheckState.WARN, reworded(error, here()), phrase("cx_press"))]
+            return [warn(_HOOKS, reworded(error, here()), phrase("cx_press"))]
         found = [_tell(asked)]
         if asked.warnings:
             text = phrase("cx_says", said="; ".join(asked.warnings)[:300])
-            found.append(_check(CheckState.WARN, text, phrase("cx_look", path=str(home / "hooks.json"))))
+            found.append(warn(_HOOKS, text, phrase("cx_look", path=str(home / "hooks.json"))))
         return found
 
     @property
@@ -177,17 +178,13 @@ def _tell(asked: trust.HookTrust) -> Check:
     """The worst of what Codex says of our hooks."""
     for state, (text, fix) in _TELLS.items():
         if state in asked.hooks.values():
-            return _check(CheckState.WARN, phrase(text), phrase(fix))
-    return _check(CheckState.OK, phrase("cx_trusts"))
+            return warn(_HOOKS, phrase(text), phrase(fix))
+    return ok(_HOOKS, phrase("cx_trusts"))
 
 
 def _next() -> str:
     """What its person does then: a sentence, and lines that are printed as they are."""
     return phrase("cx_next").replace("\n", "\n  ")
-
-
-def _check(state: CheckState, text: str, fix: str = "") -> Check:
-    return Check(part="codex hooks", state=state, text=text, fix=fix)
 
 
 def _program() -> str:

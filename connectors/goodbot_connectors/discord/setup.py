@@ -8,7 +8,7 @@ import binascii
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Question, Sketch
+from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Sketch, fail, ok, warn
 from goodbot.api.texts import explained, pauses, say
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock
@@ -140,11 +140,9 @@ class DiscordSetup(ConnectorSetup):
     def _content(self, me: Account) -> Check:
         part, on = "discord intents", bool(me.flags & _CONTENT_FLAGS)
         if self.settings.message_content and not on:
-            text = phrase("dc_no_intent")
-            fix = phrase("dc_no_intent_fix", place=_INTENT)
-            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+            return fail(part, phrase("dc_no_intent"), phrase("dc_no_intent_fix", place=_INTENT))
         if self.settings.message_content:
-            return Check(part=part, state=CheckState.OK, text=phrase("dc_reads"))
+            return ok(part, phrase("dc_reads"))
         fix = phrase("dc_wish_set") if on else phrase("dc_wish", place=_INTENT)
         return Check(part=part, state=CheckState.OK, text=phrase("dc_without"), fix=fix)
 
@@ -156,14 +154,13 @@ class DiscordSetup(ConnectorSetup):
         except (RetriableError, FatalConnectorError):
             raise
         except ConnectorError:
-            text = phrase("dc_unseen", channel=channel)
             fix = phrase("dc_unseen_fix", link=permissions.invite(me.application))
-            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+            return fail(part, phrase("dc_unseen", channel=channel), fix)
         if missing:
             fix = phrase("dc_lacks_fix", link=permissions.invite(me.application))
             text = phrase("dc_lacks", channel=channel, what=pauses(here(), *map(_purpose, missing)))
-            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
-        return Check(part=part, state=CheckState.OK, text=phrase("dc_has", channel=channel))
+            return fail(part, text, fix)
+        return ok(part, phrase("dc_has", channel=channel))
 
 
 def _purpose(permission: str) -> str:
@@ -176,12 +173,10 @@ async def _commands(api: Api, me: Account) -> Check:
     there = await api.list("GET", commands.PATH, application_id=me.application)
     missing = commands.missing(there)
     if len(missing) == len(commands.commands()):  # an application that goodbot never ran for
-        return Check(part=part, state=CheckState.OK, text=phrase("dc_later"))
+        return ok(part, phrase("dc_later"))
     if missing:
-        text = phrase("dc_missing", names=", ".join(missing))
-        fix = phrase("dc_missing_fix")
-        return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-    return Check(part=part, state=CheckState.OK, text=phrase("dc_there", command=f"/{commands.SLASH}"))
+        return warn(part, phrase("dc_missing", names=", ".join(missing)), phrase("dc_missing_fix"))
+    return ok(part, phrase("dc_there", command=f"/{commands.SLASH}"))
 
 
 async def _sessions(api: Api) -> Check:
@@ -190,10 +185,8 @@ async def _sessions(api: Api) -> Check:
     limit = sub(await api.call("GET", "/gateway/bot"), "session_start_limit")
     remaining = limit.get("remaining")
     if isinstance(remaining, int) and remaining < _FEW_SESSIONS:
-        text = phrase("dc_sessions", count=remaining)
-        fix = phrase("dc_sessions_fix")
-        return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
-    return Check(part=part, state=CheckState.OK, text=phrase("dc_gateway"))
+        return warn(part, phrase("dc_sessions", count=remaining), phrase("dc_sessions_fix"))
+    return ok(part, phrase("dc_gateway"))
 
 
 def _account(token: str) -> str:

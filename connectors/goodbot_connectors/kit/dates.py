@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
-from goodbot.api.setup import Check, CheckState
+from goodbot.api.setup import Check, warn
 from goodbot.api.texts.terminal import phrase, rephrased
 from goodbot.base.clock import Clock
 from goodbot.base.platform_time import APART, SET_CLOCK
@@ -66,4 +66,4 @@ class Dates:
             return []
         key = "clock_ahead" if self._ahead > 0 else "clock_behind"
         text = phrase(key, seconds=f"{abs(self._ahead):.0f}", title=title)
-        return [Check(part="clock", state=CheckState.WARN, text=text, fix=rephrased(SET_CLOCK))]
+        return [warn("clock", text, rephrased(SET_CLOCK))]

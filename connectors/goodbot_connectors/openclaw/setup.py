@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity
+from goodbot.api.setup import Check, ConnectorSetup, Identity, fail, ok, warn
 from goodbot.api.texts import pauses, reworded, say
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base.clock import Clock, SystemClock
@@ -167,17 +167,10 @@ class OpenClawSetup(ConnectorSetup):
         loaded, captured = seen.read(self.home / "connectors" / NAME)
         part, now = "openclaw gateway", self.clock.now()
         if not loaded:
-            text, fix = phrase("oc_never"), phrase("oc_never_fix")
-            return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+            return warn(part, phrase("oc_never"), phrase("oc_never_fix"))
         if not captured:
-            return Check(
-                part=part,
-                state=CheckState.WARN,
-                text=phrase("oc_loaded", ago=_ago(now - loaded)),
-                fix=phrase("oc_loaded_fix"),
-            )
-        text = phrase("oc_last", ago=_ago(now - captured))
-        return Check(part=part, state=CheckState.OK, text=text)
+            return warn(part, phrase("oc_loaded", ago=_ago(now - loaded)), phrase("oc_loaded_fix"))
+        return ok(part, phrase("oc_last", ago=_ago(now - captured)))
 
     def _token_holds(self) -> bool:
         try:
@@ -202,8 +195,7 @@ class OpenClawSetup(ConnectorSetup):
 
 
 def _check(part: str, good: bool, text: str, fix: str) -> Check:
-    state = CheckState.OK if good else CheckState.FAIL
-    return Check(part=part, state=state, text=text, fix="" if good else fix)
+    return ok(part, text) if good else fail(part, text, fix)
 
 
 def _ago(seconds: float) -> str:

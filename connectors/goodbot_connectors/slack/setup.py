@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Permission, Sketch, ok
+from goodbot.api.setup import Check, ConnectorSetup, Identity, Manifest, Permission, Sketch, fail, ok, warn
 from goodbot.api.texts import explained, pauses, say
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock
@@ -145,7 +145,7 @@ class SlackSetup(ConnectorSetup):
         try:
             await api.call("apps.connections.open", app=True, patient=False)
         except RetriableError as error:
-            return Check(part=part, state=CheckState.WARN, text=str(error), fix=phrase("look_later"))
+            return warn(part, str(error), phrase("look_later"))
         except RefusedError as error:
             if error.code == "missing_scope":
                 text = phrase("sl_lacks", name=APP_TOKEN, permission=manifest.APP_SCOPE)
@@ -153,11 +153,10 @@ class SlackSetup(ConnectorSetup):
             else:
                 text = phrase("sl_no_socket", why=error.code)
                 fix = phrase("sl_socket_fix")
-            return Check(part=part, state=CheckState.FAIL, text=text, fix=fix)
+            return fail(part, text, fix)
         except ConnectorError as error:
-            fix = phrase("sl_copy", place=_place(APP_TOKEN))
-            return Check(part=part, state=CheckState.FAIL, text=str(error), fix=fix)
-        return Check(part=part, state=CheckState.OK, text=phrase("sl_socket"))
+            return fail(part, str(error), phrase("sl_copy", place=_place(APP_TOKEN)))
+        return ok(part, phrase("sl_socket"))
 
 
 def _place(token: str) -> str:
@@ -173,13 +172,12 @@ def _identity(me: Account) -> Identity:
 def _scopes(granted: frozenset[str]) -> Check:
     part = "slack scopes"
     if not granted:
-        text = phrase("sl_silent")
-        return Check(part=part, state=CheckState.WARN, text=text, fix=phrase("look_later"))
+        return warn(part, phrase("sl_silent"), phrase("look_later"))
     if missing := [scope for scope in manifest.scopes() if scope not in granted]:
         purposes = [explained(scope, rephrased(manifest.WHY[scope]), here()) for scope in missing]
         text = phrase("sl_missing", what=pauses(here(), *purposes))
-        return Check(part=part, state=CheckState.FAIL, text=text, fix=phrase("sl_again"))
-    return Check(part=part, state=CheckState.OK, text=phrase("sl_granted", count=len(manifest.scopes())))
+        return fail(part, text, phrase("sl_again"))
+    return ok(part, phrase("sl_granted", count=len(manifest.scopes())))
 
 
 def _http(settings: SlackSettings) -> Check:

@@ -12,14 +12,15 @@ from functools import partial
 import aiohttp
 from goodbot.api.setup import (
     Check,
-    CheckState,
     ConnectorSetup,
     Identity,
     Manifest,
     Permission,
     Question,
     Sketch,
+    fail,
     ok,
+    warn,
 )
 from goodbot.api.texts import say
 from goodbot.api.texts.terminal import phrase
@@ -132,7 +133,7 @@ class TeamsSetup(ConnectorSetup):
     async def examine(self) -> Sequence[Check]:
         """Whether calls are checked, the keys for that can be had, and where calls come in."""
         if self.settings.insecure_local:
-            return [_insecure()]
+            return [warn("teams authentication", phrase("tm_insecure"), phrase("tm_insecure_fix"))]
         async with self._session() as session:
             await self._token(session)
             checks = [await self._keys(session)]
@@ -150,9 +151,8 @@ class TeamsSetup(ConnectorSetup):
         try:
             await fetch(session, self.settings.openid_metadata or METADATA)
         except ConnectorError as error:
-            text = phrase("tm_keys_bad", why=str(error))
-            return Check(part=part, state=CheckState.FAIL, text=text, fix=phrase("tm_keys_fix"))
-        return Check(part=part, state=CheckState.OK, text=phrase("tm_keys"))
+            return fail(part, phrase("tm_keys_bad", why=str(error)), phrase("tm_keys_fix"))
+        return ok(part, phrase("tm_keys"))
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncGenerator[aiohttp.ClientSession]:
@@ -162,21 +162,11 @@ class TeamsSetup(ConnectorSetup):
             yield session
 
 
-def _insecure() -> Check:
-    return Check(
-        part="teams authentication",
-        state=CheckState.WARN,
-        text=phrase("tm_insecure"),
-        fix=phrase("tm_insecure_fix"),
-    )
-
-
 def _kind(settings: TeamsSettings) -> Check:
     part = "teams tenant"
     if settings.tenant:
-        return Check(part=part, state=CheckState.OK, text=phrase("tm_tenant"))
-    text, fix = phrase("tm_no_tenant"), phrase("tm_no_tenant_fix")
-    return Check(part=part, state=CheckState.WARN, text=text, fix=fix)
+        return ok(part, phrase("tm_tenant"))
+    return warn(part, phrase("tm_no_tenant"), phrase("tm_no_tenant_fix"))
 
 
 def _endpoint(settings: TeamsSettings) -> Check:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Sketch
+from goodbot.api.setup import Check, ConnectorSetup, Identity, Sketch, fail, ok, warn
 from goodbot.api.texts import say
 from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import Clock, SystemClock
@@ -127,34 +127,27 @@ def _updates(settings: TelegramSettings, webhook: WebhookInfo) -> Check:
     if webhook.url != here:
         return _elsewhere(part, settings, webhook.url)
     if not here:
-        return Check(part=part, state=CheckState.OK, text=phrase("tg_asks"))
+        return ok(part, phrase("tg_asks"))
     if webhook.last_error_message and webhook.pending_update_count:
-        return Check(
-            part=part,
-            state=CheckState.WARN,
-            text=phrase("tg_waits", count=webhook.pending_update_count, why=webhook.last_error_message),
-            fix=phrase("tg_waits_fix"),
+        return warn(
+            part,
+            phrase("tg_waits", count=webhook.pending_update_count, why=webhook.last_error_message),
+            phrase("tg_waits_fix"),
         )
-    return Check(part=part, state=CheckState.OK, text=phrase("tg_brings", host=_host(here)))
+    return ok(part, phrase("tg_brings", host=_host(here)))
 
 
 def _elsewhere(part: str, settings: TelegramSettings, url: str) -> Check:
     if not url:
-        return Check(part=part, state=CheckState.WARN, text=phrase("tg_not_set"), fix="goodbot run")
+        return warn(part, phrase("tg_not_set"), "goodbot run")
     if settings.mode == WEBHOOK:
-        return Check(
-            part=part,
-            state=CheckState.WARN,
-            text=phrase("tg_until", host=_host(url)),
-            fix=phrase("tg_until_fix"),
-        )
+        return warn(part, phrase("tg_until", host=_host(url)), phrase("tg_until_fix"))
     if url == settings.webhook_url:
-        return Check(part=part, state=CheckState.WARN, text=phrase("tg_still"), fix="goodbot run")
-    return Check(
-        part=part,
-        state=CheckState.FAIL,
-        text=phrase("tg_other", host=_host(url)),
-        fix=phrase("tg_other_fix", address=f"{BASE}<token>/deleteWebhook"),
+        return warn(part, phrase("tg_still"), "goodbot run")
+    return fail(
+        part,
+        phrase("tg_other", host=_host(url)),
+        phrase("tg_other_fix", address=f"{BASE}<token>/deleteWebhook"),
     )
 
 
@@ -166,10 +159,8 @@ def _host(url: str) -> str:
 def _privacy(reads_all: bool) -> Check:
     part = "telegram groups"
     if reads_all:
-        return Check(
-            part=part, state=CheckState.WARN, text=phrase("tg_privacy_off"), fix=phrase("tg_privacy_fix")
-        )
-    return Check(part=part, state=CheckState.OK, text=phrase("tg_privacy_on"))
+        return warn(part, phrase("tg_privacy_off"), phrase("tg_privacy_fix"))
+    return ok(part, phrase("tg_privacy_on"))
 
 
 async def _group(api: Api, chat: str, name: str) -> Check:
@@ -179,22 +170,11 @@ async def _group(api: Api, chat: str, name: str) -> Check:
         status = await api.status_in(int(chat))
     except (RefusedError, ValueError) as error:
         why = phrase("tg_no_number") if isinstance(error, ValueError) else str(error)
-        return Check(
-            part=part, state=CheckState.WARN, text=phrase("tg_unseen", why=why), fix=phrase("tg_unseen_fix")
-        )
+        return warn(part, phrase("tg_unseen", why=why), phrase("tg_unseen_fix"))
     if status == "administrator":
-        return Check(part=part, state=CheckState.OK, text=phrase("tg_admin"))
+        return ok(part, phrase("tg_admin"))
     if status == "member":
-        return Check(
-            part=part, state=CheckState.WARN, text=phrase("tg_member", name=name), fix=phrase("tg_admin_fix")
-        )
+        return warn(part, phrase("tg_member", name=name), phrase("tg_admin_fix"))
     if status == "restricted":
-        return Check(
-            part=part, state=CheckState.WARN, text=phrase("tg_restricted"), fix=phrase("tg_admin_fix")
-        )
-    return Check(
-        part=part,
-        state=CheckState.WARN,
-        text=phrase("tg_gone", status=status),
-        fix=phrase("tg_gone_fix", chat=chat),
-    )
+        return warn(part, phrase("tg_restricted"), phrase("tg_admin_fix"))
+    return warn(part, phrase("tg_gone", status=status), phrase("tg_gone_fix", chat=chat))
