@@ -122,7 +122,7 @@ class Daemon:
     def status(self) -> dict[str, Any] | None:
         """What `goodbot status --json` prints; None when it cannot be told now."""
         try:
-            answer = call(self.home, "status", [], lambda _: None)
+            answer = call(self.home, "status", [])
         except (RemoteError, GoodbotError, OSError):
             return None
         return answer["data"] if answer else None

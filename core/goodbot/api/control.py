@@ -32,7 +32,11 @@ class RemoteError(GoodbotError):
         super().__init__(message)
 
 
-def call(home: Path, command: str, args: list[str], progress: Progress) -> dict[str, Any] | None:
+def unheard(_: Mapping[str, Any]) -> None:
+    """For whoever does not want to hear how far it is."""
+
+
+def call(home: Path, command: str, args: list[str], progress: Progress = unheard) -> dict[str, Any] | None:
     """Send a command to the daemon that runs for a home, with the language of this terminal.
 
     Args:

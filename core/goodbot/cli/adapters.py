@@ -105,9 +105,9 @@ async def _ask(arguments: argparse.Namespace, command: str, words: list[str]) ->
         from goodbot.cli import offline
 
         settings = config.load(arguments.home, arguments.config)
-        return asyncio.run(offline.run(settings, command, words, _quiet, server=command == "rollback"))
+        return asyncio.run(offline.run(settings, command, words, server=command == "rollback"))
 
-    return await asyncio.to_thread(client.ask, arguments.home, command, words, _quiet, alone)
+    return await asyncio.to_thread(client.ask, arguments.home, command, words, alone)
 
 
 def _model(arguments: argparse.Namespace) -> ResolvedModel:
@@ -120,7 +120,3 @@ def _told(show: Callable[[Mapping[str, Any]], None], phase: str) -> Callable[[in
         show({"phase": phase, "step": 100 * done // max(1, of), "steps": 100})
 
     return tell
-
-
-def _quiet(progress: Mapping[str, Any]) -> None:
-    """Nothing is trained meanwhile."""

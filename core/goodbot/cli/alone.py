@@ -24,7 +24,7 @@ _WAYS = {"alone_demo": "demo", "alone_init": "init", "alone_browser": "--browser
 
 def main(arguments: argparse.Namespace) -> int:
     """Say it in a few lines; where nothing is set up and a person is there, set it up."""
-    answer = control.call(arguments.home, "status", [], _silent)
+    answer = control.call(arguments.home, "status", [])
     if answer is None and not _set_up(arguments):
         return _begin(arguments)
     goodbot = _program(arguments)
@@ -69,8 +69,8 @@ def _at_rest(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from goodbot.cli import client, offline
 
     arguments.command = "status"
-    alone = lambda: offline.execute(arguments, [], _silent)  # noqa: E731
-    return client.ask(arguments.home, "status", [], _silent, alone)
+    alone = lambda: offline.execute(arguments, [])  # noqa: E731
+    return client.ask(arguments.home, "status", [], alone)
 
 
 def _ways(goodbot: str) -> list[str]:
@@ -137,7 +137,3 @@ def _program(arguments: argparse.Namespace) -> str:
     import shlex
 
     return shlex.join(["goodbot", *_globals(arguments)])
-
-
-def _silent(progress: Mapping[str, Any]) -> None:
-    """Nothing trains for it."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from goodbot.api.commands import find
-from goodbot.api.control import Progress, call
+from goodbot.api.control import Progress, call, unheard
 from goodbot.api.progress import progress_line
 from goodbot.api.texts.terminal import phrase, sentences
 from goodbot.base.errors import BusyError, ConfigError, GoodbotError
@@ -48,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
         args.append("wait")
     with progress_line(quiet=arguments.json, figures="--details" in args) as progress:
         try:
-            answer = ask(arguments.home, command, args, progress, lambda: _alone(arguments, args, progress))
+            answer = ask(arguments.home, command, args, lambda: _alone(arguments, args, progress), progress)
         except KeyboardInterrupt:
             if waits:
                 raise StillTrainingError from None
@@ -62,11 +62,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _silent(progress: Mapping[str, Any]) -> None:
-    """Nothing trains for it."""
-
-
-def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
+def _alone(arguments: argparse.Namespace, args: list[str], progress: Progress = unheard) -> dict[str, Any]:
     from goodbot.cli.offline import execute
 
     return execute(arguments, args, progress)
@@ -108,7 +104,7 @@ def _wants_it(arguments: argparse.Namespace) -> bool:
     if arguments.yes or arguments.json or not somebody():
         return True
     words = ["few"]
-    answer = ask(arguments.home, "train", words, _silent, lambda: _alone(arguments, words, _silent))
+    answer = ask(arguments.home, "train", words, lambda: _alone(arguments, words))
     return not answer["data"].get("asked") or agrees(answer["text"], yes=False)
 
 
@@ -122,7 +118,11 @@ class StillTrainingError(GoodbotError):
 
 
 def ask(
-    home: Path, command: str, args: list[str], progress: Progress, alone: Callable[[], dict[str, Any]]
+    home: Path,
+    command: str,
+    args: list[str],
+    alone: Callable[[], dict[str, Any]],
+    progress: Progress = unheard,
 ) -> dict[str, Any]:
     """The daemon's answer, or what `alone` does while none runs. Raises GoodbotError.
 

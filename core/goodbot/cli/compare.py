@@ -41,7 +41,7 @@ def _asked(choices: Sequence[str]) -> str:
 def _call(arguments: argparse.Namespace, words: Sequence[str]) -> Mapping[str, Any]:
     """Ask the daemon; without one this process does it, with the model where versions are to answer."""
     args = list(words)
-    return ask(arguments.home, "compare", args, _silent, lambda: _alone(arguments, args))
+    return ask(arguments.home, "compare", args, lambda: _alone(arguments, args))
 
 
 def _alone(arguments: argparse.Namespace, words: list[str]) -> dict[str, Any]:
@@ -51,8 +51,4 @@ def _alone(arguments: argparse.Namespace, words: list[str]) -> dict[str, Any]:
     from goodbot.cli import offline
 
     settings = config.load(arguments.home, arguments.config)
-    return asyncio.run(offline.run(settings, "compare", words, _silent, server=len(words) > 2))
-
-
-def _silent(progress: Mapping[str, Any]) -> None:
-    """Nothing trains for it."""
+    return asyncio.run(offline.run(settings, "compare", words, server=len(words) > 2))

@@ -48,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
             gone.append(secret)
         if os.environ.get(secret):
             stays.append(phrase("stays_set", name=secret))
-    daemon = control.call(arguments.home, "status", [], lambda progress: None)
+    daemon = control.call(arguments.home, "status", [])
     lines = [phrase("removed", what=what) for what in gone]
     lines += [phrase("stays", what=why) for why in stays]
     if daemon:

@@ -35,7 +35,7 @@ def main(arguments: argparse.Namespace) -> int:
     if not source.is_file():
         raise UsageError(phrase("decrypt_no_file", path=source))
     with progress_line(quiet=arguments.json) as show, _staged(arguments, source, show) as name:
-        answer = client.ask(arguments.home, "import", [name], _quiet, lambda: _alone(arguments, name))
+        answer = client.ask(arguments.home, "import", [name], lambda: _alone(arguments, name))
     print_answer(answer, as_json=arguments.json)
     return 1 if answer["data"]["left_out"] else 0
 
@@ -83,8 +83,4 @@ def _alone(arguments: argparse.Namespace, name: str) -> dict[str, Any]:
     from goodbot.cli import offline
 
     settings = config.load(arguments.home, arguments.config)
-    return asyncio.run(offline.run(settings, "import", [name], _quiet, server=False))
-
-
-def _quiet(progress: Mapping[str, Any]) -> None:
-    """Nothing is trained meanwhile."""
+    return asyncio.run(offline.run(settings, "import", [name], server=False))

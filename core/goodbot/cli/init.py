@@ -158,7 +158,7 @@ def look(arguments: argparse.Namespace) -> StateFound:
     settings = config.load(arguments.home, arguments.config if _exists(arguments.config) else None)
     plugins = PluginHost()
     plugins.load_entry_points(settings.plugins.enable)
-    answer = control.call(arguments.home, "status", [], lambda progress: None)
+    answer = control.call(arguments.home, "status", [])
     return StateFound(
         config=settings,
         file=ConfigFile(arguments.home, arguments.config, template=NEW),

@@ -168,7 +168,7 @@ def _obtained(proposal: Proposal, arguments: argparse.Namespace) -> Obtained:
 def _after(arguments: argparse.Namespace, got: Obtained) -> list[str]:
     lines = [phrase("model_will", name=got.name, path=repr(got.reference))]
     try:
-        status = control.call(arguments.home, "status", [], lambda _: None)
+        status = control.call(arguments.home, "status", [])
     except GoodbotError:
         status = None
     if status is None:

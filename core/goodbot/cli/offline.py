@@ -12,7 +12,7 @@ from typing import Any
 
 from goodbot import config
 from goodbot.api.commands import find
-from goodbot.api.control import Progress
+from goodbot.api.control import Progress, unheard
 from goodbot.api.plugins import PluginHost, PluginInfo
 from goodbot.api.texts.terminal import phrase, told_here
 from goodbot.base.errors import ConfigError, MissingExtraError
@@ -26,7 +26,7 @@ _WITHOUT_MODEL = {"--dry-run", "few", "stop", "retry"}
 """Words behind `train` that look, or change what is stored."""
 
 
-def execute(arguments: argparse.Namespace, args: list[str], progress: Progress) -> dict[str, Any]:
+def execute(arguments: argparse.Namespace, args: list[str], progress: Progress = unheard) -> dict[str, Any]:
     """The same answer as the daemon's. Raises GoodbotError."""
     if arguments.command == "plugins":
         return _plugins(arguments, progress)
@@ -47,7 +47,7 @@ async def _execute(arguments: argparse.Namespace, args: list[str], progress: Pro
 
 
 async def run(
-    settings: config.Config, command: str, args: list[str], progress: Progress, *, server: bool
+    settings: config.Config, command: str, args: list[str], progress: Progress = unheard, *, server: bool
 ) -> dict[str, Any]:
     """One command on a goodbot that answers nobody; with `server` the model is up."""
     async with App.open(

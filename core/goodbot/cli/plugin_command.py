@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.control import call
@@ -38,15 +37,11 @@ class ForPlugins(GoodbotProgram):
         return grants, prepared(setup, Secrets((), {}), own, settings)
 
     def run(self, command: str, *args: str) -> str:
-        answer = call(self._home, command, list(args), _quiet)
+        answer = call(self._home, command, list(args))
         if answer is None:
             from goodbot import config
             from goodbot.cli import offline
 
             settings = config.load(self._home, self._path)
-            answer = asyncio.run(offline.run(settings, command, list(args), _quiet, server=False))
+            answer = asyncio.run(offline.run(settings, command, list(args), server=False))
         return str(answer["text"])
-
-
-def _quiet(_: Mapping[str, Any]) -> None:
-    pass

@@ -98,7 +98,7 @@ def _wait_until_up(home: Path, switched: dict[str, Any]) -> None:
     while time.monotonic() - began < _COMES_UP_SECONDS:
         time.sleep(_LOOK_SECONDS)
         try:
-            status = control.call(home, "status", [], lambda _: None)
+            status = control.call(home, "status", [])
         except GoodbotError:  # it ended while it was asked
             continue
         if status is None or status["data"]["started_at"] == switched["started_at"]:

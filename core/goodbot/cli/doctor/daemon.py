@@ -45,7 +45,7 @@ async def daemon(examined: Examined) -> Sequence[Check]:
 def _starting(home: Path) -> str:
     """What `status` says of a goodbot that does not take commands yet; empty for any other."""
     try:
-        answer = control.call(home, "status", [], lambda _: None)
+        answer = control.call(home, "status", [])
     except GoodbotError:
         return ""
     return str(answer["data"].get("starting") or "") if answer else ""
@@ -69,7 +69,7 @@ async def server(examined: Examined) -> Sequence[Check]:
     trouble = str(told) if takes_adapters(examined) else ""
     checks = [warn("server", trouble)] if trouble else []
     try:
-        answer = await asyncio.to_thread(control.call, home, "probe", [], lambda _: None)
+        answer = await asyncio.to_thread(control.call, home, "probe", [])
     except GoodbotError as error:
         if error.exit_code == UsageError.exit_code:  # it knows no `probe`
             return [*checks, _other_version("")]

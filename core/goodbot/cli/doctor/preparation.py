@@ -75,7 +75,7 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
 def _status(home: Path) -> Mapping[str, Any] | None:
     if not home.is_dir():
         return None
-    answer = control.call(home, "status", [], lambda _: None)
+    answer = control.call(home, "status", [])
     starts = answer is not None and answer["data"].get("server") == "starting"
     return answer["data"] if answer and not starts else None
 

@@ -87,7 +87,7 @@ def start(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str,
 
 def _code(place: StateFound, draft: Draft) -> str:
     if place.daemon:
-        answer = control.call(place.config.home, "pair", [draft.platform], lambda progress: None)
+        answer = control.call(place.config.home, "pair", [draft.platform])
         if answer:
             return str(answer["data"]["code"])
     return asyncio.run(_open(place.config.home, draft.platform))

@@ -14,7 +14,7 @@ from goodbot.features.webhooks.plugin import NAME
 def main(arguments: argparse.Namespace) -> int:
     """Ask it, and print what it says."""
     words = [NAME, arguments.deed, *([arguments.name] if arguments.name else [])]
-    answer = call(arguments.home, FEATURE, words, lambda _: None)
+    answer = call(arguments.home, FEATURE, words)
     if answer is None:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
     if arguments.json:
