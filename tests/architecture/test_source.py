@@ -185,6 +185,22 @@ def test_who_tries_again_waits_longer_by_one_function() -> None:
     assert {module.path for module in modules() if doubles(module.tree)} == DOUBLES.keys()
 
 
+def test_what_is_to_stay_is_written_by_one_module() -> None:
+    """By `goodbot.base.durable`: who syncs a file of their own forgets its rights, or what fails."""
+    found = {module.path for module in modules() if any(name == "os.fsync" for name, _ in module.calls())}
+    assert found == {"core/goodbot/base/durable.py"}
+
+
+def test_nobody_asks_a_part_whether_it_is_there() -> None:
+    """A part is whole: what streams, values of TOML and layers of models may lack is asked for elsewhere."""
+    found = {
+        module.path
+        for module in modules()
+        if module.package == "goodbot" and any(name == "hasattr" for name, _ in module.calls())
+    }
+    assert found == {"core/goodbot/cli/__init__.py", "core/goodbot/config/file.py"}
+
+
 def test_who_is_cut_off_comes_back_by_one_function() -> None:
     """`spread` and `jittered` of the connectors' kit: no other place draws a pause by lot."""
     lots = {

@@ -79,7 +79,7 @@ STEPS = {
     "loading": heard(event="progress", phase="load", hold=0),
     "checkpoint": heard(event="checkpoint", step=3, hold=3),
     "gate": heard(event="gate"),
-    "files made": Step(owner=manifest, name="_sync", when=lambda path: path.name == "output"),
+    "files made": Step(owner=manifest, name="sync", when=lambda path: path.name == "output"),
     "files moved": Step(owner=Publisher, name="_commit"),
     "recorded": Step(owner=Publisher, name="_activate"),
     "live": Step(owner=Trainer, name="_conclude"),

@@ -10,7 +10,6 @@ any command line has it.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from pathlib import Path
@@ -93,13 +92,3 @@ def text(here: Path, address: str, socket: Path | None) -> str:
 def command(here: Path) -> str:
     """How a shell starts it."""
     return shlex.quote(str(here / NAME))
-
-
-def write(path: Path, content: str, mode: int) -> None:
-    """Replace a file of ours in one step. Raises OSError."""
-    partial = path.with_name(f"{path.name}.new")
-    partial.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(partial, flags, mode), "w", encoding="utf-8") as file:
-        file.write(content)
-    partial.replace(path)

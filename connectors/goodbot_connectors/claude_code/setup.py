@@ -12,7 +12,7 @@ from typing import ClassVar
 from goodbot.api.setup import Check, ConnectorSetup, Identity, Manifest
 from goodbot.api.texts import commas, say
 from goodbot.api.texts.terminal import here, phrase
-from goodbot.base import sealed
+from goodbot.base import durable, sealed
 from goodbot.base.errors import FatalConnectorError
 
 from goodbot_connectors.claude_code import examining, plugin_files, script, settings_file, sidecar
@@ -141,10 +141,10 @@ class ClaudeCodeSetup(ConnectorSetup):
             known = clients.Clients(self._here).who(self._token())
             if known is None or known.name != OWNER:
                 token = clients.create(self.home, CONNECTOR, OWNER)
-                script.write(self._here / script.HEADER, f"Authorization: Bearer {token}\n", 0o600)
+                durable.replace(self._here / script.HEADER, f"Authorization: Bearer {token}\n".encode())
             sidecar.write(self._here, self.address, sidecar.socket(self._here))
             where = sealed.note(self.home, _SEALED, str(self.directory))
-            script.write(self._here / _NOTE, where, 0o600)
+            durable.replace(self._here / _NOTE, where.encode())
         except OSError as error:
             why = phrase("unwritable", path=str(self._here), why=str(error))
             raise FatalConnectorError(why) from error

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from pathlib import Path
 
+from goodbot.base import durable
 from goodbot.base.errors import StoreError
 from goodbot.config.lock import HTTP_SOCKET, socket_path
 
@@ -32,7 +33,7 @@ def write(here: Path, address: str, socket: Path | None) -> None:
     with contextlib.suppress(OSError, ValueError):
         if (here / script.NAME).read_text(encoding="utf-8") == text:
             return
-    script.write(here / script.NAME, text, 0o700)
+    durable.replace(here / script.NAME, text.encode(), 0o700)
 
 
 async def refresh(here: Path, address: str) -> None:

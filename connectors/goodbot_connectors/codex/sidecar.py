@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shlex
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from goodbot.base import sealed, spawn
+from goodbot.base import durable, sealed, spawn
 from goodbot.base.errors import StoreError
 from goodbot.config.lock import HTTP_SOCKET, socket_path
 
@@ -153,11 +152,5 @@ def _write(path: Path, text: str, mode: int) -> bool:
         if path.read_text(encoding="utf-8") == text and path.stat().st_mode & 0o777 == mode:
             return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.new")
-    partial.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(partial, flags, mode), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
-    partial.replace(path)
+    durable.replace(path, text.encode(), mode)
     return True

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from goodbot.base import sealed
+from goodbot.base import durable, sealed
 from goodbot.base.errors import FatalConnectorError
 
 
@@ -79,10 +79,10 @@ class Before:
         """What it was, then the record: without the record the copy counts for nothing."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if before is not None:
-            _store(self._bytes, before)
+            durable.replace(self._bytes, before)
         fields = asdict(record)
         fields["mac"] = sealed.seal(self._home, self._what, _dumped(fields))
-        _store(self._note, json.dumps(fields, indent=1).encode())
+        durable.replace(self._note, json.dumps(fields, indent=1).encode())
 
     def forget(self) -> None:
         """Keep nothing of it any more."""
@@ -103,21 +103,5 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def private(path: Path) -> Any:
-    """A new file for its owner's eyes only, open to be written. Raises OSError."""
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o600), "wb")
-
-
 def _dumped(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, sort_keys=True).encode()
-
-
-def _store(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.new")
-    with private(partial) as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -16,10 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from goodbot.api.texts.terminal import phrase
+from goodbot.base import durable
 from goodbot.base.errors import FatalConnectorError
 from goodbot.base.worded import Worded, said_by
 
-from goodbot_connectors.kit.before import Before, Record, digest, private
+from goodbot_connectors.kit.before import Before, Record, digest
 
 __all__ = ["SettingsFile"]
 
@@ -190,16 +191,15 @@ class SettingsFile:
             missing.mkdir(mode=0o700)
         partial = target.with_name(f".{target.name}.goodbot-{os.getpid()}")
         try:
-            with private(partial) as file:
+            with durable.private(partial) as file:
                 file.write(data)
                 with contextlib.suppress(FileNotFoundError):
                     self._like(target, partial)
-                file.flush()
-                os.fsync(file.fileno())
+                durable.flush(file)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
-        _sync(target.parent)
+        durable.sync(target.parent)
 
     @staticmethod
     def _like(target: Path, partial: Path) -> None:
@@ -247,11 +247,3 @@ def _sum(before: bytes | None) -> str:
 
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would wait for its writer
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from goodbot.api.setup import Check, ConnectorSetup, Identity, fail, ok, warn
 from goodbot.api.texts import pauses, reworded, say
 from goodbot.api.texts.terminal import here, phrase
+from goodbot.base import durable
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import FatalConnectorError, GoodbotError
 from goodbot.config.lock import HTTP_SOCKET, short_socket, socket_path
@@ -209,9 +209,6 @@ def _store(path: Path, token: str) -> None:
     """Readable by its owner alone. Raises FatalConnectorError."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(token + "\n")
+        durable.replace(path, f"{token}\n".encode())
     except OSError as error:
         raise FatalConnectorError(phrase("unwritable", path=str(path), why=error.strerror)) from error

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from goodbot.base import durable
 from goodbot.base.errors import GoodbotError, MissingExtraError
 from goodbot.base.worded import Worded
 
@@ -98,8 +99,7 @@ class Writer:
         """Write the last part, on to the disk, and close the file. Raises OSError."""
         self._put(bytes(self._waiting), last=True)
         self._waiting.clear()
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        durable.flush(self._file)
         self._file.close()
 
     def close(self) -> None:

@@ -19,6 +19,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from goodbot.base import durable
+
 KEY = "undo.key"
 _BYTES = 32
 
@@ -91,8 +93,7 @@ def _made(home: Path) -> bytes:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(key)
-            file.flush()
-            os.fsync(file.fileno())
+            durable.flush(file)
         if _key(home) is None:
             (home / KEY).unlink(missing_ok=True)
         try:

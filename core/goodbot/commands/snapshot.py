@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from goodbot.api.export import ExportedAnswer, ExportForm, Line
+from goodbot.base import durable
 from goodbot.base.encrypted import ENDING
 from goodbot.config import private
-from goodbot.store import backup
 
 _CARD = """\
 # {name}
@@ -73,7 +73,7 @@ class Snapshot:
         card.write(self._told(sha256, about).encode())
         card.finish()
         self._partial.rename(self.path)
-        backup.sync(self.path.parent)
+        durable.sync(self.path.parent)
         return sha256
 
     def drop(self) -> None:

@@ -6,7 +6,6 @@ A change is checked as a whole before it replaces the file, and it replaces it i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from goodbot import config
+from goodbot.base import durable
 from goodbot.base.errors import ConfigError
 from goodbot.base.worded import Worded
 from goodbot.config.lock import changing, prepare_home
@@ -133,15 +133,8 @@ class ConfigFile:
         self.before = text
 
     def _write(self, text: str) -> None:
-        target = self.path.resolve()  # a link, to a directory of dotfiles say, stays one
-        partial = target.with_name(target.name + ".new")
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
+        # A link, to a directory of dotfiles say, stays one.
+        durable.replace(self.path.resolve(), text.encode())
 
     def _table(self, sections: list[str]) -> Any:
         table: Any = self._document

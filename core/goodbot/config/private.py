@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from goodbot.base import encrypted
+from goodbot.base import durable, encrypted
 from goodbot.base.errors import StoreError
 from goodbot.base.worded import Worded
 from goodbot.config import vault
@@ -37,8 +37,7 @@ class _Clear:
         self.write, self.tell, self.close = file.write, file.tell, file.close
 
     def finish(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        durable.flush(self._file)
         self._file.close()
 
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from goodbot.base import durable
 from goodbot.base.deadline import within
 from goodbot.base.errors import ConfigError, MissingExtraError
 from goodbot.base.worded import Worded
@@ -174,15 +175,9 @@ class SecretStore:
         if not values:
             self.path.unlink(missing_ok=True)
             return
-        partial = self.path.with_name(FILE + ".new")
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("# Tokens of goodbot's connectors. Keep this file to yourself.\n")
-            file.writelines(f"{name}={value}\n" for name, value in sorted(values.items()))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.path)
+        head = "# Tokens of goodbot's connectors. Keep this file to yourself.\n"
+        lines = (f"{name}={value}\n" for name, value in sorted(values.items()))
+        durable.replace(self.path, "".join([head, *lines]).encode())
 
 
 def keyring_usable() -> bool:

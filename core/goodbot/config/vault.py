@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from goodbot import config
-from goodbot.base import cage
+from goodbot.base import cage, durable
 from goodbot.base.encrypted import KeyMark
 from goodbot.base.errors import ConfigError, StoreError, UsageError
 from goodbot.base.worded import Worded, said_by
@@ -82,8 +82,8 @@ class Vault:
         if record is None:
             path.unlink(missing_ok=True)
         else:
-            _exchange(path, json.dumps({"format": 1, **asdict(record)}) + "\n")
-        _sync(self.home)
+            durable.replace(path, (json.dumps({"format": 1, **asdict(record)}) + "\n").encode())
+        durable.sync(self.home)
 
     def key(self, mark: KeyMark, place: str = "", *, asked: str = "") -> bytes:
         """The key with this mark, from `place` (by default where the config says).
@@ -199,8 +199,8 @@ def save(path: Path, key: bytes, home: Path) -> None:
         raise ConfigError(Worded("{path} is no directory", path=path.parent))
     before = _text(path) if path.exists() else ""
     if key.hex() not in before.split():
-        _exchange(path, f"{before.rstrip() or _HEAD}\n{key.hex()}\n")
-        _sync(path.parent)
+        durable.replace(path, f"{before.rstrip() or _HEAD}\n{key.hex()}\n".encode("ascii"))
+        durable.sync(path.parent)
 
 
 def keys_in(path: Path) -> list[bytes]:
@@ -261,22 +261,3 @@ def _text(path: Path) -> str:
             seen = "others can read the keys in it: chmod 600 {path}, or take a disk where that works"
             raise ConfigError(Worded(seen, path=path))
         return file.read(1 << 16)
-
-
-def _exchange(path: Path, text: str) -> None:
-    partial = path.with_name(f"{path.name}.new")
-    partial.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="ascii") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

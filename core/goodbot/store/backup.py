@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from goodbot.base.durable import sync
 from goodbot.base.errors import NewerDataError, StoreError, StoreFullError
 from goodbot.base.worded import Worded
 from goodbot.config.layout import APPLICATION_ID
@@ -196,15 +197,6 @@ def require_space(directory: Path, needed: int) -> None:
 def megabytes(count: int) -> str:
     """A number of bytes for people."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
-
-
-def sync(path: Path) -> None:
-    """Return once a file, or a directory's entries, are on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from goodbot.base import durable
 from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.base.worded import Worded
 from goodbot.config.layout import APPLICATION_ID
@@ -55,9 +56,9 @@ def convert(path: Path, old: bytes | None, new: bytes | None, told: Callable[[fl
                 expected = _export(db, path, partial, new, told)
             if backup.whole(partial, new).rows != expected:
                 raise StoreError(Worded("what was written of {name} lacks rows: try again", name=path.name))
-            backup.sync(partial)
+            durable.sync(partial)
             partial.replace(path)
-            backup.sync(path.parent)
+            durable.sync(path.parent)
         except BaseException:
             sweep(path)
             raise

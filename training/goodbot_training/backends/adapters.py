@@ -24,6 +24,7 @@ from zlib import crc32
 import numpy as np
 import safetensors
 from goodbot.api.adapters.manifest import contents
+from goodbot.base import durable
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
 from safetensors.numpy import save
@@ -115,8 +116,8 @@ def write_adapter(directory: Path, weights: AdapterWeights, *, base_model: str =
         **layout.targets(weights.pairs, weights.rank, weights.scale),
     }
     directory.mkdir(parents=True, exist_ok=True)
-    _write(directory / WEIGHTS_FILE, save(tensors, metadata={"format": "pt"}))
-    _write(directory / CONFIG_FILE, json.dumps(config, indent=2, sort_keys=True).encode() + b"\n")
+    durable.write(directory / WEIGHTS_FILE, save(tensors, metadata={"format": "pt"}))
+    durable.write(directory / CONFIG_FILE, json.dumps(config, indent=2, sort_keys=True).encode() + b"\n")
 
 
 def read_adapter(directory: Path) -> AdapterWeights:
@@ -282,10 +283,3 @@ def _array(tensor: Mapping[str, Any], name: str, directory: Path) -> Floats:
     if tensor["dtype"] == "BF16":  # the upper half of an fp32
         flat = (flat.astype(np.uint32) << 16).view(np.float32)
     return flat.reshape(tensor["shape"]).astype(np.float32)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -9,13 +9,13 @@ are the neutral ones below. Of these, those are taken on which the adapter diffe
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.events import Message
 from goodbot.api.fingerprint import FILE, distance
+from goodbot.base import durable
 from goodbot.base.errors import GoodbotError
 
 TOP = 20
@@ -69,7 +69,4 @@ def write(backend: TrainingBackend, directory: Path) -> None:
     found = measure(backend)
     if found is None:
         return
-    with (directory / FILE).open("w", encoding="utf-8") as file:
-        json.dump(found, file, ensure_ascii=False, allow_nan=False)
-        file.flush()
-        os.fsync(file.fileno())
+    durable.write(directory / FILE, json.dumps(found, ensure_ascii=False, allow_nan=False).encode())

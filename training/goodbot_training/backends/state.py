@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import safetensors
+from goodbot.base import durable
 from goodbot.base.errors import TrainingError
 from goodbot.base.worded import Worded
 from safetensors.numpy import load, save
@@ -21,10 +21,7 @@ FILE = "trainer.safetensors"
 
 def write_state(directory: Path, arrays: Mapping[str, Any]) -> None:
     """Write NumPy arrays by name into `directory`, which is there."""
-    with (directory / FILE).open("wb") as file:
-        file.write(save(dict(arrays)))
-        file.flush()
-        os.fsync(file.fileno())
+    durable.write(directory / FILE, save(dict(arrays)))
 
 
 def read_state(directory: Path) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from goodbot.base import durable
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
 
@@ -130,8 +130,7 @@ def write(
             content: Any = np.ascontiguousarray(tensor(name))
             file.write(memoryview(content).cast("B"))
             done(content.nbytes)
-        file.flush()
-        os.fsync(file.fileno())
+        durable.flush(file)
 
 
 def _files(directory: Path) -> list[Path]:

@@ -11,12 +11,12 @@ projections (smaller ones are filled up with zeros). `num_layers` counts from th
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors
+from goodbot.base import durable
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
 from safetensors.numpy import save
@@ -116,5 +116,4 @@ def _text(config: dict[str, Any]) -> dict[str, Any]:
 def _put(path: Path, content: bytes) -> None:
     with path.open("xb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        durable.flush(file)

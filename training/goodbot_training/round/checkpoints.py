@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from goodbot.api.backend import StepStats
-from goodbot.base import trees
+from goodbot.base import durable, trees
 
 from goodbot_training.job.types import Job
 
@@ -78,7 +77,10 @@ class Checkpoints:
     def keep_scores(self, scores: Scores) -> None:
         """Write the round's log-probs."""
         if self._directory is not None:
-            _write(self._directory / _SCORES, {"job": self._job, "scores": asdict(scores)})
+            content = {"job": self._job, "scores": asdict(scores)}
+            partial = self._directory / f".{_SCORES}"  # nobody takes up what begins with a dot
+            durable.write(partial, json.dumps(content).encode())
+            partial.rename(self._directory / _SCORES)
 
     def newest(self) -> RoundState:
         """The furthest that is whole and of this job; the beginning if there is none."""
@@ -113,11 +115,11 @@ class Checkpoints:
             "left_out": dict(progress.left_out),
             "halvings": progress.halvings,
         }
-        _write(partial / _ROUND, content)
-        _sync(partial)
+        durable.write(partial / _ROUND, json.dumps(content).encode())
+        durable.sync(partial)
         trees.remove(self._directory / name, ignore_errors=True)
         partial.rename(self._directory / name)
-        _sync(self._directory)
+        durable.sync(self._directory)
         for old in before:
             if old.name != name:
                 trees.remove(old, ignore_errors=True)
@@ -167,21 +169,3 @@ def _adapter(directory: Path | None) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:  # whoever loads it says so
         return str(directory)
-
-
-def _write(path: Path, content: Mapping[str, Any]) -> None:
-    """The whole file or none."""
-    partial = path.with_name(f".{path.name}")
-    with partial.open("w", encoding="utf-8") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -19,6 +19,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
+from goodbot.base import durable
 from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.errors import ConfigError, UsageError
 from goodbot.config.lock import changing
@@ -177,16 +178,4 @@ def _write(path: Path, known: dict[str, ApiClient]) -> None:
         {"name": one.name, "admin": one.admin, "created": one.created, "sha256": digest}
         for digest, one in sorted(known.items(), key=lambda item: item[1].name)
     ]
-    partial = path.with_name(FILE + ".new")
-    try:
-        partial.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(partial, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"clients": lines}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
+    durable.replace(path, json.dumps({"clients": lines}, indent=1).encode())

@@ -24,6 +24,7 @@ from goodbot.api.adapters.base import Base
 from goodbot.api.adapters.files import MAX_TEXT, MAX_WEIGHTS, folder, read, sha256, sized
 from goodbot.api.adapters.weights import MALFORMED, MOST, check_weights, header, pairs
 from goodbot.base import encrypted, trees
+from goodbot.base.durable import sync
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
 
@@ -117,11 +118,11 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
         file.write(text)
     for entry in staging.iterdir():
         entry.chmod(0o400)
-        _sync(entry)
-    _sync(staging)
+        sync(entry)
+    sync(staging)
     if not root.is_dir():  # somebody has removed it while it was trained
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sync(root.parent)
+        sync(root.parent)
     final = root / f"v{manifest.version:06d}-{sha256(staging / MANIFEST)[:_HASH]}"
     from goodbot.config import private  # children, which read adapters only, need none of it
 
@@ -129,7 +130,7 @@ def publish(staging: Path, root: Path, manifest: AdapterManifest) -> tuple[Path,
         _move_encrypted(staging, final, private.keep)
     else:
         staging.rename(final)
-    _sync(root)
+    sync(root)
     return final, complete
 
 
@@ -140,7 +141,7 @@ def _move_encrypted(staging: Path, final: Path, keep: Callable[[Path, Path], Non
     part.mkdir(mode=0o700)
     for entry in staging.iterdir():
         keep(entry, part)
-    _sync(part)
+    sync(part)
     part.rename(final)
     trees.remove(staging, ignore_errors=True)  # the version is there; who made the directory sweeps it
 
@@ -289,11 +290,3 @@ def _object(text: bytes, where: str) -> dict[str, Any]:
 
 def _short(revision: str) -> str:
     return revision.removeprefix("sha256:")[:12] or "unknown"
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

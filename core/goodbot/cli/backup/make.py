@@ -14,6 +14,7 @@ import goodbot
 from goodbot.api.adapters.manifest import verify
 from goodbot.api.connector import ConnectorSpec
 from goodbot.api.texts.terminal import phrase
+from goodbot.base import durable
 from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import AdapterError, BusyError, GoodbotError, UsageError
 from goodbot.cli.backup import archive
@@ -133,4 +134,4 @@ def _publish(partial: Path, target: Path) -> None:
     except OSError:  # a file system without hard links
         _require_new(target)
         partial.rename(target)
-    backup.sync(target.parent)
+    durable.sync(target.parent)

@@ -21,7 +21,7 @@ from goodbot.api.adapters.manifest import verify
 from goodbot.api.plugins import PluginHost
 from goodbot.api.texts import commas, explained, reworded
 from goodbot.api.texts.terminal import here, phrase
-from goodbot.base import trees
+from goodbot.base import durable, trees
 from goodbot.base.errors import AdapterError, GoodbotError, StoreError
 from goodbot.base.printing import one_line
 from goodbot.base.suggest import TERMINAL
@@ -220,7 +220,7 @@ def swap(ready: UnpackedBackup, home: Path, *, now: float) -> Path | None:
         except OSError:
             restored.rename(ready.staging)
             raise
-        backup.sync(home.parent)
+        durable.sync(home.parent)
     if ready.replaces:
         return before
     trees.remove(before, ignore_errors=True)
@@ -230,8 +230,8 @@ def swap(ready: UnpackedBackup, home: Path, *, now: float) -> Path | None:
 def _sync_all(folder: Path) -> None:
     for parent, _, names in os.walk(folder):
         for name in names:
-            backup.sync(Path(parent, name))
-        backup.sync(Path(parent))
+            durable.sync(Path(parent, name))
+        durable.sync(Path(parent))
 
 
 def _sweep(home: Path) -> None:

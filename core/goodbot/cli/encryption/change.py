@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from goodbot.api.texts.terminal import phrase
-from goodbot.base import encrypted, scratch, trees
+from goodbot.base import durable, encrypted, scratch, trees
 from goodbot.base.encrypted import ENDING, KeyMark
 from goodbot.base.errors import StoreError, UsageError
 from goodbot.config import EncryptionConfig, clear, vault
@@ -227,8 +227,7 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
     ):
         if to is None:
             _copy(source, out.write, before.update)
-            out.flush()
-            os.fsync(out.fileno())
+            durable.flush(out)
         else:
             writer = encrypted.Writer(out, keys[to.id], to)
             _copy(source, writer.write, before.update)
@@ -239,10 +238,10 @@ def rewrite_file(file: Path, keys: Mapping[str, bytes], to: KeyMark | None) -> N
         partial.unlink()
         raise StoreError(phrase("encrypt_odd", name=file.name))
     partial.replace(target)
-    backup.sync(file.parent)  # the one is there for good before the other goes
+    durable.sync(file.parent)  # the one is there for good before the other goes
     if target != file:
         file.unlink()
-        backup.sync(file.parent)
+        durable.sync(file.parent)
 
 
 def reveal(file: Path, out: Path, found: Vault) -> int:
@@ -257,8 +256,7 @@ def reveal(file: Path, out: Path, found: Vault) -> int:
     with encrypted.reader(file, found.key(mark)) as source, open(os.open(out, flags, 0o600), "wb") as target:
         try:
             _copy(source, target.write)
-            target.flush()
-            os.fsync(target.fileno())
+            durable.flush(target)
         except BaseException:
             with contextlib.suppress(OSError):
                 out.unlink()

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from goodbot.base import sealed
+from goodbot.base import durable, sealed
 from goodbot.base.errors import ConfigError
 from goodbot.base.worded import Worded
 from goodbot.config.lock import changing, prepare_home
@@ -147,10 +147,8 @@ def _write(home: Path, known: Sequence[Fetched]) -> None:
         path.unlink(missing_ok=True)
         return
     data = [asdict(entry) for entry in known]
-    partial = path.with_name(FILE + ".new")
     kept = {"models": data, "mac": sealed.seal(home, FILE, _dumped(data))}
-    partial.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    durable.replace(path, (json.dumps(kept, indent=1) + "\n").encode())
 
 
 def _dumped(listed: object) -> bytes:

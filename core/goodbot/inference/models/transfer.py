@@ -15,6 +15,7 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from goodbot.base import durable
 from goodbot.base.errors import BusyError, GoodbotError
 from goodbot.base.worded import Worded
 from goodbot.inference.models.fetched import partial_name
@@ -102,8 +103,7 @@ def _fetch(model: HubModel, file: HubFile, blobs: Path, token: str | None, meter
             with sentences(model.repo):
                 if start < file.size:
                     get(model, file, _Counting(target, meter), start, token)
-            target.flush()
-            os.fsync(target.fileno())
+            durable.flush(target)
             if _digest(partial, file) == file.digest:
                 partial.replace(blob)
                 return

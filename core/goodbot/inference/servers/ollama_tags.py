@@ -8,13 +8,13 @@ crash left half made is made again, and nothing that somebody else made is ever 
 from __future__ import annotations
 
 import json
-import os
 import string
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from goodbot.base import durable
 from goodbot.base.worded import Worded
 
 _IN_NAMES = frozenset(string.ascii_letters + string.digits + "-_.")
@@ -100,14 +100,9 @@ class Tags:
     def save(self) -> None:
         """On the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = self.path.with_suffix(".partial")
-        with partial.open("w", encoding="utf-8") as file:
-            made = {name: asdict(entry) for name, entry in self.made.items()}
-            aliases = sorted(self.aliases)
-            json.dump({"made": made, "bases": self.bases, "aliases": aliases}, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self.path)
+        made = {name: asdict(entry) for name, entry in self.made.items()}
+        kept = {"made": made, "bases": self.bases, "aliases": sorted(self.aliases)}
+        durable.replace(self.path, json.dumps(kept, indent=1).encode())
 
     def name_for(self, repository: str, version: int, blob: str, *, taken: Collection[str]) -> str:
         """The tag for a file: its own from before, else one that nobody has."""

@@ -15,6 +15,7 @@ from typing import Any
 from goodbot.api.adapters.files import sha256
 from goodbot.api.adapters.manifest import CONFIG, WEIGHTS, AdapterManifest, contents
 from goodbot.base import trees
+from goodbot.base.durable import sync
 from goodbot.base.errors import AdapterError, UsageError
 from goodbot.base.spawn import child_environment
 from goodbot.base.suggest import instead
@@ -24,7 +25,7 @@ from goodbot.learning.adapters import archive
 from goodbot.learning.adapters.examining import examine
 from goodbot.learning.adapters.formats import Formats
 from goodbot.store import workshop
-from goodbot.store.backup import require_space, sync
+from goodbot.store.backup import require_space
 
 KINDS = {
     "peft": "a directory for vLLM, SGLang, TGI and transformers, or a .tar for another goodbot",

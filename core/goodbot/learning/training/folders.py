@@ -18,11 +18,11 @@ from typing import BinaryIO, cast
 
 from goodbot.api.adapters.files import folder as opened_folder
 from goodbot.base import trees
+from goodbot.base.durable import sync
 from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import AdapterError, GoodbotError
 from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
 from goodbot.config import clear, private
-from goodbot.store.backup import sync
 
 logger = logging.getLogger(__name__)
 

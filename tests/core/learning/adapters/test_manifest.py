@@ -214,13 +214,13 @@ def test_what_a_trainer_must_not_leave(tmp_path: Path, what: str) -> None:
     assert victim.stat().st_mode == mode
 
 
-@pytest.mark.parametrize("step", ["check_weights", "sha256", "_sync", "rename"])
+@pytest.mark.parametrize("step", ["check_weights", "sha256", "sync", "rename"])
 def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """Files and directory are synced before the rename: a final name means complete."""
     synced: list[str] = []
-    real = module._sync
+    real = module.sync
 
     def sync(path: Path) -> None:
         synced.append(path.name)
@@ -229,7 +229,7 @@ def test_a_crash_while_publishing_leaves_nothing_under_a_final_name(
     def crash(*args: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(module, "_sync", sync)
+    monkeypatch.setattr(module, "sync", sync)
     root = tmp_path / "adapters"
     root.mkdir()
     staging = staged(tmp_path / "staging")

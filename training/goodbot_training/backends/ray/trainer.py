@@ -8,7 +8,6 @@ with, a checkpoint, what was learnt) is one file, `backends.state`'s.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from typing import Any
 
 from goodbot import __version__
 from goodbot.api.backend import LoraSettings, LossFunction, OptimizerSettings, StepStats, TrainingBatch
+from goodbot.base import durable
 
 from goodbot_training.backends.asking import AskServer
 from goodbot_training.backends.ray import wire
@@ -97,10 +97,7 @@ class RayBackend(TorchBackend):
         if self._cluster is None or not self._there:
             super().save_checkpoint(directory)
             return
-        with (directory / FILE).open("wb") as file:
-            file.write(self._cluster.state())
-            file.flush()
-            os.fsync(file.fileno())
+        durable.write(directory / FILE, self._cluster.state())
         read_state(directory)
 
     def _about(self, settings: OptimizerSettings) -> dict[str, Any]:

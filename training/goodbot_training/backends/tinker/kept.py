@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
+
+from goodbot.base import durable
 
 from goodbot_training.backends.adapters import CONFIG_FILE
 from goodbot_training.backends.state import damaged
@@ -48,8 +49,4 @@ def read_checkpoint(directory: Path) -> tuple[str, dict[str, float]]:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        json.dump(content, file, indent=2, sort_keys=True)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
+    durable.write(path, (json.dumps(content, indent=2, sort_keys=True) + "\n").encode())
