@@ -16,6 +16,7 @@ from typing import Any
 from goodbot.api.connector import ConnectorHost
 from goodbot.api.events import Event, MessageEvent
 from goodbot.base.errors import RetriableError, StoreError
+from goodbot.base.tasks import end_tasks
 from slack_bolt.app.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
@@ -85,9 +86,7 @@ class Intake:
             logger.info("slack: %d payloads of others than our people were left out", self.dropped)
         self.dropped = 0
         under_way = [*self._taking, *self._asking.values()]
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        await end_tasks(*under_way)
 
     def forget(self, user: str) -> None:
         """Know no message of this person any more, and not whose colleague they are."""

@@ -53,6 +53,7 @@ from goodbot.api.actions import hint, rating
 from goodbot.api.reply_stream import CancelledReplyError
 from goodbot.api.texts import say
 from goodbot.base.descriptors import ONE_A_TURN, queue
+from goodbot.base.tasks import end_tasks
 from goodbot.base.text import clean, split
 from goodbot.config.lock import socket_path
 
@@ -112,9 +113,7 @@ class TerminalConnector(Connector):
             self._server = None
             socket_path(self.host.state_dir, SOCKET).unlink(missing_ok=True)
             tasks = list(self._clients.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end_tasks(*tasks)
             for writer in self._clients:  # of tasks that were cancelled before they began
                 writer.close()
             self._clients.clear()

@@ -34,6 +34,7 @@ from goodbot.api.model import DEMO_LABEL
 from goodbot.api.sentences import sentence
 from goodbot.base.errors import UsageError
 from goodbot.base.redact import redact
+from goodbot.base.tasks import end_tasks
 from goodbot.base.text import clean
 
 from goodbot_connectors.kit.bridge.at_once import AtOnce
@@ -285,8 +286,7 @@ class WebApi:
                     await line.send_str(frame)
         finally:
             self._live.detach(user, page)
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            await end_tasks(hearing)
             await line.close(code=page.code)
         return line
 

@@ -21,6 +21,7 @@ from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressE
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import ended, reworded
 from goodbot.base.errors import GoodbotError, UsageError, boundary
+from goodbot.base.tasks import end_tasks
 from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.late import LateCommands, key_of
@@ -104,9 +105,7 @@ class CommandRunner:
 
     async def stop(self) -> None:
         """Let nobody wait any more for what a command comes to."""
-        for task in list(self._waiting):
-            task.cancel()
-        await asyncio.gather(*self._waiting, return_exceptions=True)
+        await end_tasks(*self._waiting)
 
     async def _later(self, event: Event, command: Command | None, work: Later) -> None:
         with boundary(logger, "a command that somebody waits for"):

@@ -12,6 +12,7 @@ from typing import Any
 from goodbot.access.direct_message import Still
 from goodbot.api.events import Event, Receipt
 from goodbot.api.notice import Notice
+from goodbot.base.tasks import end_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,4 @@ class FollowUpTasks:
         """Give all of them a moment, then cancel them."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=seconds)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)

@@ -17,6 +17,7 @@ from goodbot.api.server import Server
 from goodbot.api.texts import say
 from goodbot.base.clock import Clock
 from goodbot.base.errors import GoodbotError, ServerError, message_of
+from goodbot.base.tasks import end_tasks
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.training.memory_sharing import MemorySharing
 
@@ -133,9 +134,7 @@ class Presence:
 
     async def stop(self) -> None:
         """Whatever it is at, no more of it."""
-        if self._coming is not None:
-            self._coming.cancel()
-            await asyncio.gather(self._coming, return_exceptions=True)
+        await end_tasks(self._coming)
 
     async def _bring(self, *, first: bool) -> None:
         if first:

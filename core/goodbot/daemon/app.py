@@ -14,6 +14,7 @@ from goodbot.access import linking
 from goodbot.api.events import Event
 from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
+from goodbot.base.tasks import end_tasks
 from goodbot.config import Config, clear, vault
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.conversation import sanitize
@@ -179,9 +180,7 @@ class App(OperatingParts):
         await self.dispatcher.drain(0.0 if self.presence.away else _DRAIN_SECONDS)
 
     async def _stop_tasks(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await end_tasks(*self._tasks.values())
 
 
 async def _adopt(chosen: Chosen, store: Store) -> None:

@@ -24,6 +24,7 @@ from goodbot.api.settings_page import SettingsSeen, SettingWanted
 from goodbot.api.turns import OwnNote, OwnTurn
 from goodbot.api.versions import Versions
 from goodbot.base.errors import FatalConnectorError, message_of
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import said_by
 from goodbot.commands.activity import activity, check_activity
 from goodbot.commands.notes import own_notes
@@ -227,6 +228,4 @@ class RunningHost:
     async def close(self) -> None:
         """Cancel the connector's tasks."""
         self.stopping.set()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)

@@ -24,6 +24,7 @@ from goodbot.base.errors import (
 )
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import Worded, said_by
 from goodbot.commands.services import Services
 from goodbot.config import Config, Grants
@@ -136,9 +137,7 @@ class ConnectorManager:
 
     async def stop(self) -> None:
         """Stop all, also those that are about to start, then their tasks, then what they answer."""
-        for starting in self._starting:
-            starting.cancel()
-        await asyncio.gather(*self._starting, return_exceptions=True)
+        await end_tasks(*self._starting)
         self._answering.clear()
         for name, connector in self._running.items():
             self._hosts[name].stopping.set()

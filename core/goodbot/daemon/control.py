@@ -27,6 +27,7 @@ from goodbot.base.clock import Clock, SystemClock
 from goodbot.base.descriptors import ONE_A_TURN, queue
 from goodbot.base.errors import BusyError, GoodbotError, UsageError, unexpected
 from goodbot.base.suggest import TERMINAL
+from goodbot.base.tasks import end_tasks
 from goodbot.base.text import clean
 from goodbot.commands.base import Result
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
@@ -116,9 +117,7 @@ class ControlSocket:
             self._path.unlink(missing_ok=True)
         if self._tasks and grace:
             await asyncio.wait(self._tasks, timeout=grace)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """The tasks are ours, not the stream's, so that a cancelled one is no error to it."""
@@ -221,9 +220,7 @@ async def _progress(app: App, writer: asyncio.StreamWriter, *, wanted: bool):
     try:
         yield
     finally:
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
 
 async def _send(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from goodbot.api.model import ResolvedModel
 from goodbot.api.sentences import because
 from goodbot.api.server import BASE
 from goodbot.base.errors import TrainingError, UsageError
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import Worded
 from goodbot.config.file import ConfigFile
 from goodbot.inference import models
@@ -106,8 +107,7 @@ class ModelSwitch:
         """End a switch under way; False when there is none, or it is done already."""
         if self._task is None or self._task.done():
             return False
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await end_tasks(self._task)
         return self._task.cancelled()
 
     async def _to(self, reference: str, bare: bool) -> Switched:

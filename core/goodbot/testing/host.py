@@ -16,6 +16,7 @@ from goodbot.api.events import CaptureEvent, Event, Outcome, Receipt, UserRef, W
 from goodbot.api.turns import OwnTurn, turn_id
 from goodbot.base.clock import Clock, Steady, SystemClock
 from goodbot.base.errors import StoreError
+from goodbot.base.tasks import end_tasks
 from goodbot.config.secrets import Secrets
 from goodbot.conversation.sanitize import again
 from goodbot.testing.clock import VirtualClock
@@ -286,9 +287,7 @@ class RecordingHost(HostPages):
         """Cancel what was spawned."""
         self.stopping.set()
         self._open.set()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         if self._server is not None:
             await self._server.close()
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 from goodbot.base.clock import Clock
+from goodbot.base.tasks import end_tasks
 
 _LOOK_SECONDS = 0.2
 
@@ -51,9 +52,7 @@ class Hangups:
 
     async def close(self) -> None:
         """Look no more."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        await end_tasks(self._looking)
 
     async def _look(self) -> None:
         while self._waiting:

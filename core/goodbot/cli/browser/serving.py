@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
+from goodbot.base.tasks import end_tasks
 from goodbot.cli.browser.site import SetupSite
 from goodbot.cli.browser.stage import Stage
 from goodbot.config import HttpConfig
@@ -75,9 +76,7 @@ async def _start(server: HttpServer, site: SetupSite) -> None:
 async def _stop(server: HttpServer) -> None:
     await server.stop()
     left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+    await end_tasks(*left)
 
 
 def _done(future: Future[T]) -> T:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from goodbot.base.clock import Clock, SystemClock
+from goodbot.base.tasks import end_tasks
 from goodbot.cli.service.notify import Notifier
 from goodbot.config import HttpConfig
 from goodbot.daemon.http import readiness
@@ -69,8 +70,7 @@ class Supervision:
     async def stop(self) -> None:
         """Answer no more; idempotent."""
         if self._feeding is not None:
-            self._feeding.cancel()
-            await asyncio.gather(self._feeding, return_exceptions=True)
+            await end_tasks(self._feeding)
             self._feeding = None
         await self.http.stop()
 

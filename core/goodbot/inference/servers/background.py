@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from goodbot.base.errors import ServerError
+from goodbot.base.tasks import end_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,7 @@ class BackgroundTasks:
     async def stop(self) -> None:
         """Cancel what is left."""
         tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
 
 async def _quietly(work: Coroutine[Any, Any, None]) -> None:

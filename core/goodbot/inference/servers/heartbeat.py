@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import said_by
 from goodbot.inference.servers.upstream import Unreachable
 
@@ -40,9 +41,7 @@ class Heartbeat:
         """Idempotent. `why`: what is wrong from now on, until it is started again."""
         self.down = why or self.down
         task, self._task = self._task, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await end_tasks(task)
 
     async def _run(self) -> None:
         while True:

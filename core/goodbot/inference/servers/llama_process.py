@@ -30,6 +30,7 @@ from goodbot.base import spawn
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, ServerError
 from goodbot.base.last_lines import drain
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import Worded
 from goodbot.config.secrets import Secret
 from goodbot.inference.models.directory import read_config
@@ -233,9 +234,7 @@ class LlamaProcess:
             finally:
                 _tell_all(process.pid, signal.SIGKILL)
                 await process.wait()
-        if self._reader is not None:
-            self._reader.cancel()
-            await asyncio.gather(self._reader, return_exceptions=True)
+        await end_tasks(self._reader)
 
     async def _healthy(self) -> None:
         while self.alive:

@@ -16,6 +16,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.server import BASE, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import said_by
 from goodbot.inference.servers.health import HealthMonitor, probe
 from goodbot.learning.adapters.catalogue import Catalogue
@@ -124,9 +125,7 @@ class Deployment(Catalogue):
 
     async def stop(self) -> None:
         """Wait for no answer of a version that is on its way out: the server goes down."""
-        for task in self._leaving:
-            task.cancel()
-        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await end_tasks(*self._leaving)
 
     @contextlib.asynccontextmanager
     async def beside(self, *versions: int) -> AsyncGenerator[None]:

@@ -11,6 +11,7 @@ from goodbot.api.sampler import GivenAnswer
 from goodbot.api.server import Generated, GenerateRequest, Server
 from goodbot.base.clock import Clock
 from goodbot.base.errors import ServerError
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import Worded
 
 _LOOK_SECONDS = 0.2
@@ -68,8 +69,7 @@ class SpareTime:
                     return None
             return writing.result()
         finally:
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
+            await end_tasks(writing)
 
     async def _write(self, request: GenerateRequest) -> Generated:
         async with contextlib.aclosing(self._server.generate(request)) as pieces:

@@ -22,6 +22,7 @@ from goodbot.api.tracker import Setting, TrackerSpec
 from goodbot.base import spawn
 from goodbot.base.errors import MissingExtraError
 from goodbot.base.installed import missing_modules
+from goodbot.base.tasks import end_tasks
 from goodbot.config import Config
 from goodbot.config.toml import section
 
@@ -117,9 +118,7 @@ class Tracking:
             self.on_training_interrupted(run)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=_FINISH_SECONDS)
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
 
 
 class _Feed:

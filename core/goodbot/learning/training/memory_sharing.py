@@ -20,6 +20,7 @@ from typing import Any
 from goodbot.api.sentences import Reason, because, in_words, words
 from goodbot.api.server import Server
 from goodbot.base.errors import GoodbotError, boundary, message_of
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import said_by
 from goodbot.learning.core import Core
 from goodbot.learning.training import memory_estimate, unavailability
@@ -186,8 +187,7 @@ class MemorySharing:
             if not self.closing:
                 await self._come_back()
             elif self._returning is not None:
-                self._returning.cancel()
-                await asyncio.gather(self._returning, return_exceptions=True)
+                await end_tasks(self._returning)
         finally:
             self._there.set()
             self._back_at = None

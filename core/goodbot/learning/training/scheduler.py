@@ -15,6 +15,7 @@ from goodbot.api.sentences import Condition, Reason, because, clause_of, met, wa
 from goodbot.base.clock import woken
 from goodbot.base.errors import UsageError, boundary
 from goodbot.base.suggest import version_name
+from goodbot.base.tasks import end_tasks
 from goodbot.base.worded import Worded
 from goodbot.inference.servers import choice
 from goodbot.learning.adapters.registry import AdapterRegistry
@@ -295,6 +296,5 @@ class Scheduler:
     async def _end(self) -> bool:
         if self._run is None or self._run.done():
             return False
-        self._run.cancel()
-        await asyncio.gather(self._run, return_exceptions=True)
+        await end_tasks(self._run)
         return True
