@@ -102,7 +102,7 @@ class WebApi:
             "/api/progress": self._progress,
             "/api/versions": self._versions,
             "/api/live": self._watch,
-            **lists.looks(self._host, self._signed_in),
+            **lists.by_get(self._host, self._signed_in),
         }
         post: dict[str, Handler] = {
             "/api/login": self._login,
@@ -110,7 +110,7 @@ class WebApi:
             "/api/do": self._do,
             "/api/notes": self._note,
             "/api/push": self._push,
-            **lists.changes(self._host, self._signed_in),
+            **lists.by_post(self._host, self._signed_in),
         }
         free = {*site.paths, "/api/live"}  # an open line has a limit of its own
         get = {path: handler if path in free else self._few(handler) for path, handler in get.items()}

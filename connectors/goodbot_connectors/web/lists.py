@@ -7,13 +7,13 @@
 | `POST /api/ratings` | leaves answers out, for owners: `{"do": "out" or "in", "turns": […]}` |
 | `GET /api/queues` | the queues of answers to rate (`queued`): one's own, and for owners all |
 | `POST /api/queues` | for owners: `{"do": "make", "close" or "open"}` |
-| `GET /api/waiting` | how many answers wait for one's rating: a number and no words (`tell`) |
+| `GET /api/waiting` | how many answers wait for one's rating: a number and no words |
 | `GET /api/topics` | what the newest rated answers are about, for owners |
 | `GET /api/taught` | what one answer (`turn`) has taught, for owners |
-| `GET /api/people` | for owners: who asks to talk, and everybody else (`known`): `text`, `role`, `after` |
-| `GET /api/activity` | what was done, for owners (`trail`): `since`, `person`, `action`, …, `before` |
+| `GET /api/people` | for owners: who asks to talk, and everybody else: `text`, `role`, `after` |
+| `GET /api/activity` | what was done, for owners: `since`, `person`, `action`, …, `before` |
 | `GET /api/activity/checked` | whether all of that is as it was written |
-| `GET /api/report` | the report that was made last, for owners (`reported`), and how far the next one is |
+| `GET /api/report` | the report that was made last, for owners, and how far the next one is |
 | `POST /api/report` | begins another one: `{"do": "make"}`, or `"ask"`: fixed questions first |
 | `GET /api/settings` | all settings, for owners (`settings`) |
 | `POST /api/settings` | changes one: `{"do": "set" or "default", "key", "value", "before", "code"}` |
@@ -33,7 +33,7 @@ from goodbot.base.errors import UsageError
 
 from goodbot_connectors.kit.bridge.refused import HttpError
 from goodbot_connectors.kit.fields import Json
-from goodbot_connectors.web import guard, known, queued, rated, reported, settings, tell, trail
+from goodbot_connectors.web import guard, looks, queued, rated, settings
 from goodbot_connectors.web.guard import Handler
 from goodbot_connectors.web.normalize import user_ref
 
@@ -43,19 +43,19 @@ Change = Callable[[ConnectorHost, UserRef, Json], Awaitable[Mapping[str, Any]]]
 _LOOKS: Mapping[str, Look] = {
     "/api/ratings": rated.page,
     "/api/queues": queued.page,
-    "/api/waiting": tell.page,
+    "/api/waiting": looks.waiting,
     "/api/topics": rated.topics,
     "/api/taught": rated.taught,
-    "/api/people": known.page,
-    "/api/activity": trail.page,
-    "/api/activity/checked": trail.check,
-    "/api/report": reported.page,
+    "/api/people": looks.people,
+    "/api/activity": looks.activity,
+    "/api/activity/checked": looks.checked,
+    "/api/report": looks.report,
     "/api/settings": settings.page,
 }
 _CHANGES: Mapping[str, Change] = {
     "/api/ratings": rated.leave_out,
     "/api/queues": queued.change,
-    "/api/report": reported.make,
+    "/api/report": looks.make_report,
     "/api/settings": settings.change,
 }
 
@@ -68,7 +68,7 @@ async def _told(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
         raise HttpError(400, sentence(str(error))) from None
 
 
-def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
+def by_get(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
     """What is asked with GET, by its path; `signed_in` says who asks, or raises HttpError."""
 
     def handler(of: Look) -> Handler:
@@ -81,7 +81,7 @@ def looks(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[
     return {path: handler(of) for path, of in _LOOKS.items()}
 
 
-def changes(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
+def by_post(host: ConnectorHost, signed_in: Callable[[web.Request], str]) -> dict[str, Handler]:
     """What is asked with POST, by its path; only our own pages may."""
 
     def handler(of: Change) -> Handler:
