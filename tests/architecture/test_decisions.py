@@ -16,6 +16,8 @@ from tests.architecture.source import ROOT, modules
 FOLDER = ROOT / "docs" / "decisions"
 INDEX = (FOLDER / "README.md").read_text(encoding="utf-8")
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
+LONGEST = 12
+"""Lines of a decision."""
 RECORDS = [path for path in PAGES if re.match(r"\d{4}-", path.name)]
 
 
@@ -33,6 +35,7 @@ def test_a_record_says_what_and_instead_of_what_and_since_when(path: Path) -> No
     told = [one.partition("\n")[0] for one in decisions]
     assert row == f"| [{path.name[:4]}]({path.name}) | {subject[1]} | {' · '.join(told)} |"
     for one in decisions:
+        assert len([line for line in one.splitlines() if line.strip()]) <= LONGEST, "more than one decision"
         assert re.search(r"\n\n.+?\n\n\*Instead of:\* .+?\n\n\*Since:\* \d{4}-\d\d-\d\d\s*\Z", one, re.S)
 
 
