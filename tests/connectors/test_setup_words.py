@@ -10,6 +10,7 @@ from goodbot.api.setup import ConnectorSetup
 from goodbot.api.texts import LANGUAGES, part, reworded
 from goodbot.api.texts.terminal import FOLDER, speaking
 from goodbot.base.clock import SystemClock
+from goodbot.cli.setup.ending import _told
 from goodbot_connectors.api.setup import ApiSetup
 from goodbot_connectors.claude_code import examining
 from goodbot_connectors.claude_code.setup import ClaudeCodeSetup
@@ -66,6 +67,14 @@ def test_where_one_gets_what_is_needed_is_said_so_too(language: str) -> None:
     for setup in (*chats, WebSetup, ApiSetup, ClaudeCodeSetup, CodexSetup, OpenClawSetup):
         assert reworded(setup.guide, language) != setup.guide
         assert len(reworded(setup.guide, language).splitlines()) == len(setup.guide.splitlines())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_was_changed_ends_as_sentences_do_there(language: str) -> None:
+    line = str(part(language, FOLDER)["cx_next"]).partition("\n")[0]
+    assert _told(line, language) == line + ("。" if language in ("ja", "zh") else ".")
+    assert _told(f"{line}：", language) == f"{line}："
+    assert _told("it was linked!", language) == "it was linked!"
 
 
 def test_what_the_doctor_finds_of_a_program_is_said_so_too(tmp_path: Path) -> None:

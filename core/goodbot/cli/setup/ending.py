@@ -11,6 +11,7 @@ from typing import Any
 from goodbot.access.login import OWNER
 from goodbot.access.pairing import open_code
 from goodbot.api import control
+from goodbot.api.sentences import ended
 from goodbot.api.texts.terminal import phrase
 from goodbot.base.clock import SystemClock
 from goodbot.base.errors import GoodbotError
@@ -37,7 +38,7 @@ def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any
         dialogue.say(dialogue.phrase("setup_done_there"))
     for line in changed:
         line, _, as_it_is = line.partition("\n")
-        dialogue.say(f"  {line}" if line[-1:] in ".!?:" else f"  {line}.")
+        dialogue.say(f"  {_told(line, dialogue.language)}")
         if as_it_is:  # a line to copy is not wrapped
             dialogue.verbatim(as_it_is)
     code = _code(place, draft) if draft.pair else ""
@@ -73,6 +74,11 @@ def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any
     if draft.start != "now":
         dialogue.say(dialogue.phrase("setup_next", what=result["next"]))
     return result
+
+
+def _told(line: str, language: str) -> str:
+    """What was changed as a sentence; after a colon it goes on below."""
+    return line if line.endswith((":", "：")) else ended(line, language)
 
 
 def start(dialogue: Dialogue, place: StateFound, draft: Draft, result: dict[str, Any]) -> int:
