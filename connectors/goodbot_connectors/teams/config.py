@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from goodbot.base.addresses import is_here
+
 APP_PASSWORD = "GOODBOT_TEAMS_APP_PASSWORD"  # noqa: S105  the variable's name
 """The environment variable with the client secret of the app registration."""
 DEFAULT, CUSTOM = "default", "custom"
@@ -91,4 +93,4 @@ def is_loopback(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in ("http", "https") and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    return parts.scheme in ("http", "https") and is_here(parts.hostname or "")

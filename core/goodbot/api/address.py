@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
+from goodbot.base import addresses
 from goodbot.base.errors import ServerError
 from goodbot.base.worded import Worded
 
@@ -70,7 +71,7 @@ def checked(
         raise ValueError(Worded("must have a port between 1 and 65535"))
     if not _is_host(host):
         raise ValueError(Worded("has no host that can be asked: {host}", host=repr(host[:80])))
-    if not _is_here(host) and host not in {_normal(name) for name in hosts}:
+    if not addresses.is_here(host) and host not in {_normal(name) for name in hosts}:
         elsewhere = (
             "leads to {host}, which is not this machine: if you run that server, "
             'put {setting} = ["{host}"] under [{section}]'
@@ -85,7 +86,7 @@ def checked(
 
 def is_here(url: str) -> bool:
     """Whether an address leads to this machine."""
-    return _is_here(_normal(urlsplit(url).hostname or ""))
+    return addresses.is_here(_normal(urlsplit(url).hostname or ""))
 
 
 async def pinned(url: str, *, section: str = "serving") -> list[tuple[int, str]]:
@@ -134,11 +135,6 @@ def _is_host(host: str) -> bool:
     labels = host.split(".")
     named = set(host) <= _IN_NAMES and all(labels) and len(host) < 254
     return named and labels[-1][0] in string.ascii_lowercase
-
-
-def _is_here(host: str) -> bool:
-    literal = _literal(host)
-    return literal.is_loopback if literal is not None else host == LOCALHOST
 
 
 def _literal(host: str) -> IPv4Address | IPv6Address | None:

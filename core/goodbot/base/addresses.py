@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which addresses a request may go to: public ones, and with `local` those of one's own network."""
+"""Which addresses are this machine's, and which a request may go to: public ones, with `local` ours, too."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def is_literal(host: str) -> bool:
     """Whether a host of a URL is no name: also `2130706433`, `127.1` and `0x7f.1`, which the system takes."""
     last = host.rstrip(".").rpartition(".")[2]
     return ":" in host or last.isdigit() or last.lower().startswith("0x")
+
+
+def is_here(host: str) -> bool:
+    """Whether it is this machine that a host of a URL names, and nothing else."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def may_reach(address: str, *, local: bool) -> bool:

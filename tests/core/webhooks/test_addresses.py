@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from goodbot.base.addresses import may_reach
+from goodbot.base.addresses import is_here, may_reach
 from goodbot.base.errors import ConfigError
 from goodbot.base.outward import UndeliveredError
 from goodbot.base.proxies import VARIABLES
@@ -37,6 +37,13 @@ NEVER = (
     ),
 )
 PUBLIC = ("8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808")
+
+
+def test_what_is_this_machine() -> None:
+    for host in ("localhost", "127.0.0.1", "127.9.9.9", "::1"):
+        assert is_here(host), host
+    for host in ("", "localhost.example", "0.0.0.0", "127.1", "10.1.2.3", "::ffff:8.8.8.8", "[::1]"):
+        assert not is_here(host), host
 
 
 @pytest.fixture(autouse=True)

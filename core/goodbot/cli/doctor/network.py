@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from goodbot.api.connector import Capability
 from goodbot.api.setup import Check, Examined, Probe, fail, ok, warn
 from goodbot.api.texts.terminal import phrase
+from goodbot.base.addresses import is_here
 from goodbot.base.errors import GoodbotError
 from goodbot.config.lock import holder
 from goodbot.config.sections import PORT, PUBLISHED
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def http_port(examined: Examined) -> int:
@@ -47,7 +46,7 @@ async def ports(examined: Examined) -> Sequence[Check]:
     checks: list[Check] = []
     if http.url and http.url == os.environ.get(PUBLISHED):
         checks.append(ok("ports", phrase("doc_port_container", place=place, url=http.url)))
-    elif http.host not in LOOPBACK:
+    elif not is_here(http.host):
         if _has_routes(examined) and not http.url:
             text, fix = phrase("doc_port_open_off", place=place), phrase("doc_port_open_or")
             return [fail("ports", text, fix, exit_code=2)]

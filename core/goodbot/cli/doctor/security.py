@@ -18,6 +18,7 @@ from goodbot.api.setup import Check, Examined
 from goodbot.api.texts import explained, reworded
 from goodbot.api.texts.terminal import here, phrase
 from goodbot.base import sealed
+from goodbot.base.addresses import is_here
 from goodbot.base.columns import padded, wide, wrapped
 from goodbot.base.errors import GoodbotError
 from goodbot.base.installed import missing_modules
@@ -25,7 +26,7 @@ from goodbot.base.suggest import TERMINAL
 from goodbot.cli.connector_setup import prepared, setup_class
 from goodbot.cli.doctor.checks import short
 from goodbot.cli.doctor.data import path
-from goodbot.cli.doctor.network import LOOPBACK, http_port
+from goodbot.cli.doctor.network import http_port
 from goodbot.config import secrets
 from goodbot.config.layout import beside
 from goodbot.config.lock import CONTROL_SOCKET, socket_path
@@ -158,7 +159,7 @@ def _taking_calls(examined: Examined, specs: Mapping[str, ConnectorSpec]) -> lis
 
 def _reaches(host: str) -> str:
     """Who can call what listens there."""
-    return phrase("sec_here" if host in LOOPBACK else "sec_elsewhere")
+    return phrase("sec_here" if is_here(host) else "sec_elsewhere")
 
 
 def _mode(place: Path) -> str:

@@ -143,10 +143,10 @@ class Http:
 
     def _require_meant(self) -> None:
         """Whoever opens this to a network has said at which address, so how: TLS, a VPN, a container."""
-        from goodbot.daemon.http.names import is_loopback
+        from goodbot.base.addresses import is_here
 
         host = self._config.host
-        if not self._config.url and not is_loopback(host):
+        if not self._config.url and not is_here(host):
             address = f"http://localhost:{self._config.port or PORT}"
             open_ = (
                 '[http] host = "{host}" would let others on the network reach goodbot. Tokens and '

@@ -37,14 +37,6 @@ def ours(request: web.BaseRequest, names: frozenset[str]) -> bool:
     return name in names or (bool(name) and name == _bracketed(_arrived_at(request)))
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _arrived_at(request: web.BaseRequest) -> str:
     """The address of ours that the client has connected to: no name, so nobody can rebind it."""
     transport = request.transport

@@ -18,6 +18,7 @@ from typing import Any
 
 from aiohttp import hdrs, web
 
+from goodbot.base.addresses import is_here
 from goodbot.base.answers import JsonResponse
 from goodbot.base.connection import takes_its_time
 from goodbot.base.crowd import LAST_CALLS, Crowd
@@ -69,7 +70,7 @@ class HttpServer:
             )
             why = error.strerror or str(error)
             raise ConfigError(Worded(taken, host=host, port=port, why=why)) from error
-        if not names.is_loopback(host) and self._config.url != os.environ.get(PUBLISHED):
+        if not is_here(host) and self._config.url != os.environ.get(PUBLISHED):
             logger.warning("[http] host = %s: others on the network can reach goodbot", host)
 
     def _listen(self, most: int, waiting: int, sockets: list[socket.socket]) -> None:

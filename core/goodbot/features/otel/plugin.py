@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from goodbot.api.feature import FeatureSpec
 from goodbot.api.hookspecs import hookimpl
+from goodbot.base.addresses import is_here
 
 NAME = "otel"
-_HERE = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +32,7 @@ class OtelSettings:
             raise ValueError("endpoint is no address: write it as https://HOST:PORT") from None
         if not host or parts.scheme not in ("http", "https"):
             raise ValueError("endpoint must be an address: write it as https://HOST:PORT")
-        if parts.scheme == "http" and host not in _HERE and not self.local:
+        if parts.scheme == "http" and not is_here(host) and not self.local:
             raise ValueError("endpoint must begin with https://, or set local = true for your own network")
         if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
             raise ValueError(

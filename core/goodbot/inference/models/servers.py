@@ -13,12 +13,12 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from goodbot.api.server import ServerSpec
 from goodbot.api.survey import Ask, FoundServer, Survey
+from goodbot.base.addresses import is_here
 from goodbot.base.errors import ConfigError, UsageError, boundary
 from goodbot.base.worded import Worded
 from goodbot.inference.servers.plugin import SPECS, WITHOUT_DRIVER
@@ -108,7 +108,7 @@ def _moved(survey: Survey, told: str) -> str:
         port = parts.port or next(iter(survey.ports), 80)
     except ValueError:
         return ""
-    return f"{parts.scheme}://{_bracketed(host)}:{port}" if _is_here(host) else ""
+    return f"{parts.scheme}://{_bracketed(host)}:{port}" if is_here(host) else ""
 
 
 def checked(url: str) -> str:
@@ -124,20 +124,11 @@ def checked(url: str) -> str:
     if parts.scheme not in ("http", "https") or not host:
         none = "{url} is no server's address; write http://127.0.0.1:PORT"
         raise UsageError(Worded(none, url=repr(url)))
-    if not _is_here(host):
+    if not is_here(host):
         elsewhere = "{host} is another machine; goodbot looks for servers on this one only"
         raise UsageError(Worded(elsewhere, host=host))
     default = 443 if parts.scheme == "https" else 80
     return f"{parts.scheme}://{_bracketed(host)}:{port or default}"
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bracketed(host: str) -> str:
