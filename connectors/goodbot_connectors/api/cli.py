@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from goodbot.base.errors import GoodbotError, UsageError
-from goodbot.base.printing import say, say_json
+from goodbot.base.printing import print_answer
 
 from goodbot_connectors.api import SPEC
 from goodbot_connectors.api.setup import curl
@@ -27,10 +27,7 @@ _MEANT = {"link": "one person with you", "unlink": "a person of its own"}
 def main(arguments: argparse.Namespace) -> int:
     """Do what the last word says."""
     text, data = _DEEDS[arguments.deed](arguments)
-    if arguments.json:
-        say_json(data)
-    else:
-        say(text)
+    print_answer({"text": text, "data": data}, as_json=arguments.json)
     return 0
 
 

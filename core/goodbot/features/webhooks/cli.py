@@ -7,7 +7,7 @@ import argparse
 
 from goodbot.api.control import FEATURE, call
 from goodbot.base.errors import UsageError
-from goodbot.base.printing import say, say_json
+from goodbot.base.printing import print_answer
 from goodbot.features.webhooks.plugin import NAME
 
 
@@ -17,8 +17,5 @@ def main(arguments: argparse.Namespace) -> int:
     answer = call(arguments.home, FEATURE, words)
     if answer is None:
         raise UsageError("goodbot is not running: start it (`goodbot run`), then ask again")
-    if arguments.json:
-        say_json(answer["data"])
-    else:
-        say(str(answer["text"]))
+    print_answer(answer, as_json=arguments.json)
     return 0
