@@ -41,7 +41,9 @@ ROOMS = (
     *(f"goodbot_connectors.{name}" for name in ("discord", "slack", "teams", "telegram", "terminal", "web")),
     *("goodbot.cli", "goodbot.api.progress", "goodbot.api.commands", "goodbot_connectors.kit.dates"),
     *(f"goodbot_connectors.{name}.setup" for name in ("api", "claude_code", "codex", "openclaw")),
-    "goodbot_connectors.claude_code.examining",
+    *(f"goodbot_connectors.claude_code.{name}" for name in ("connector", "examining", "target")),
+    *(f"goodbot_connectors.codex.{name}" for name in ("connector", "replies", "session", "words")),
+    *("goodbot_connectors.openclaw.connector", "goodbot_connectors.kit.bridge.local"),
     *(f"goodbot_training.tiny.{name}" for name in ("show", "demo", "plugin")),
 )
 """Where what talkers and raters are told is said, and what whoever types commands reads."""
@@ -52,7 +54,11 @@ OWNERS = re.compile(
     r"|_connectors\.terminal$|conversation\.imports\.\w+$"
 )
 """Modules of these rooms that speak to owners, to their log, to programs or to the model: a later piece."""
-TERMINAL = {f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon", "live", "words")}
+TERMINAL = {
+    *(f"goodbot_connectors.terminal.{name}" for name in ("client", "daemon", "live", "words")),
+    *("goodbot_connectors.claude_code.connector", "goodbot_connectors.codex.connector"),
+    *("goodbot_connectors.codex.words", "goodbot_connectors.openclaw.connector"),
+}
 """Modules that are called like such, and speak to whoever chats."""
 ELSEWHERE: dict[str, int] = {
     # module: how many sentences

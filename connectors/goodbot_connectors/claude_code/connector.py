@@ -23,6 +23,7 @@ from goodbot.api.events import (
     Receipt,
     UserRef,
 )
+from goodbot.api.texts import say
 from goodbot.base.errors import GoodbotError
 
 from goodbot_connectors.claude_code import SPEC, sidecar, transcript
@@ -53,7 +54,6 @@ _VALUES = {"good": 1.0, "bad": -1.0}
 _SAYING = {"reason": RatingKind.COMMENT, "better": RatingKind.BETTER}
 _LOOKS, _PAUSE = 40, 0.05
 """How often, and at which distance in seconds, a transcript is looked at that is not whole yet."""
-_TROUBLE = "goodbot could not do that now: "
 
 
 class ClaudeCodeConnector(LocalConnector):
@@ -103,7 +103,8 @@ class ClaudeCodeConnector(LocalConnector):
                         return _blocked(await self._typed(session, called))
         except GoodbotError as error:
             logger.warning("claude_code: %s: %s", called.event, error)
-            return _blocked(f"{_TROUBLE}{error}") if called.event == EXPANDED else {}
+            trouble = say("agent_trouble", self.host.language, why=error)
+            return _blocked(trouble) if called.event == EXPANDED else {}
 
     async def _lost(self, session: Session) -> None:
         """Something was said in a session while we were not there."""
@@ -198,7 +199,7 @@ class ClaudeCodeConnector(LocalConnector):
         if command is not None and command.rates:
             return await self._rate(session, called, command.name, user, channel)
         receipt = await self.command(user, channel, name, args, event_id=called.prompt_id)
-        return receipt.text or "Done."
+        return receipt.text or say("agent_done", self.host.language)
 
     async def _rate(
         self, session: Session, called: Hook, name: str, user: UserRef, channel: ChannelRef
@@ -206,23 +207,23 @@ class ClaudeCodeConnector(LocalConnector):
         count, args = "", called.args
         if name == "stars":
             count, args = (*args.split(None, 1), "", "")[:2]
-        found = meant(session, args)
+        found = meant(session, args, self.host.language)
         if found.answer is not None and not found.named and await self._older(session, called):
             await self._lost(session)
-            found = meant(session, args)
+            found = meant(session, args, self.host.language)
         if found.answer is None:
             return found.why
         turn = found.answer.turn
         if name in ("stars", "undo"):
             if found.rest:
-                return surplus(session, f"{name} {count}".strip())
+                return surplus(session, f"{name} {count}".strip(), self.host.language)
             words = f"{count} {turn}".strip()
             receipt = await self.command(user, channel, name, words, event_id=called.prompt_id)
             return receipt.text
         # Behind `good` and `bad` there may be words, too: what the person thinks of the answer.
         kind = _SAYING.get(name, RatingKind.RATE)
         if kind is not RatingKind.RATE and not found.rest:
-            return f"Say it in the same line: /rl {name} TEXT"
+            return say("agent_same_line", self.host.language, typed=f"/rl {name}")
         common: dict[str, Any] = {"user": user, "channel": channel, "turn": turn}
         events = [
             RatingEvent(
@@ -248,7 +249,7 @@ class ClaudeCodeConnector(LocalConnector):
             )
         receipt, *_ = await self.host.submit(events)
         if receipt.outcome is not Outcome.ACCEPTED:
-            return receipt.text or "That is not counted: you may not rate here."
+            return receipt.text or say("agent_not_counted", self.host.language)
         if counted := sentences.counted(receipt.reasons, receipt.language):
             self._progress[user.id] = counted["words"]
         mark = {"good": "👍 ", "bad": "👎 "}.get(name, "")

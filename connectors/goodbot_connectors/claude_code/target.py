@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from goodbot.api.texts import joined, say
+
 from goodbot_connectors.claude_code.sessions import Session, SessionAnswer, SessionTurn
 
 _LISTED = 5
@@ -12,10 +14,6 @@ _SHORTEST = 4
 """Characters that name an answer."""
 _WHOLE = 6
 """Characters of a name as it is shown."""
-NOTHING = (
-    "There is no answer in this session that goodbot has kept, so there is nothing to rate. "
-    "The next one will be."
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,37 +28,32 @@ class Meant:
     """Whether the person has named it."""
 
 
-def meant(session: Session, args: str) -> Meant:
+def meant(session: Session, args: str, language: str = "") -> Meant:
     """The answer that the first word of `args` names, else the last that was shown."""
     word, rest = (*args.split(None, 1), "", "")[:2]
     named = _named(session, word)
     if len(named) == 1:
         return Meant(answer=named[0], rest=rest.strip(), named=True)
     if len(named) > 1:
-        return Meant(why=f"{word} names several answers: type more of it.\n{listed(session)}")
+        return Meant(why=f"{say('agent_several', language, word=word)}\n{listed(session)}")
     if not any(session.kept()):
-        return Meant(why=NOTHING)
+        return Meant(why=say("agent_nothing", language))
     if _is_name(word):
-        return Meant(
-            why=f"No answer kept of this session is called {word}; nothing was rated.\n{listed(session)}"
-        )
+        return Meant(why=f"{say('agent_unknown', language, word=word)}\n{listed(session)}")
     last = session.asked[-1]
     if len(last.answers) == 1 and not last.missed:
         return Meant(answer=last.answers[0], rest=args)
-    return Meant(why=f"{_unclear(last)} {_CHOOSE}\n{listed(session)}")
-
-
-_CHOOSE = "Which of these do you mean?"
+    which = joined(language, say(_unclear(last), language), say("agent_which", language))
+    return Meant(why=f"{which}\n{listed(session)}")
 
 
 def _unclear(last: SessionTurn) -> str:
+    """The key of the text that says why."""
     if not last.ended:
-        return "Your last prompt has no finished answer that goodbot knows of."
+        return "agent_unfinished"
     if len(last.answers) + last.missed > 1:
-        return "Claude has answered more than once since you last wrote."
-    if not last.prompt_id:
-        return "goodbot was not there when you last wrote, so it has not kept Claude's last answer."
-    return "Claude's last answer was not kept: goodbot does not know your prompt to it."
+        return "agent_twice"
+    return "agent_prompt" if last.prompt_id else "agent_away"
 
 
 def listed(session: Session) -> str:
@@ -72,11 +65,9 @@ def listed(session: Session) -> str:
     return "\n".join(lines[:_LISTED])
 
 
-def surplus(session: Session, typed: str) -> str:
+def surplus(session: Session, typed: str, language: str = "") -> str:
     """Why words behind a command that takes none are not passed over: they may be a mistyped name."""
-    return (
-        f"Nothing was rated: behind `/rl {typed}` goes the name of an answer, or nothing.\n{listed(session)}"
-    )
+    return f"{say('agent_surplus', language, typed=typed)}\n{listed(session)}"
 
 
 def quote(answer: SessionAnswer) -> str:

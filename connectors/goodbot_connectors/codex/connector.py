@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from goodbot.api.events import CaptureEvent, ChannelRef, Outcome, RatingEvent, RatingKind
+from goodbot.api.sentences import ended
+from goodbot.api.texts import reworded, say
 from goodbot.base.errors import GoodbotError, StoreError
 
 from goodbot_connectors.codex import SPEC, replies, session, shim, sidecar, threads, words
@@ -105,7 +107,7 @@ class CodexConnector(LocalConnector):
             try:
                 return replies.block(await self._rate(client, name, turn, known, said))
             except StoreError as error:
-                return replies.block(f"Nothing was rated: {error}. Try again in a moment.")
+                return replies.block(say("agent_not_rated", self.host.language, why=error))
 
     async def _stopped(self, client: ApiClient, name: str, turn: str, event: Json) -> web.Response:
         """An answer is there: it becomes a turn, if its prompt is known."""
@@ -121,7 +123,7 @@ class CodexConnector(LocalConnector):
             kept = await self._capture(client, name, turn, said, response, string(event, "model"))
         if not kept:
             return replies.nothing()
-        return replies.say([HINT if self.settings.hint else "", *self.news(client.name)])
+        return replies.say([self._said(HINT) if self.settings.hint else "", *self.news(client.name)])
 
     # What `notify` tells, where the hooks are not trusted
 
@@ -199,7 +201,7 @@ class CodexConnector(LocalConnector):
         if not wrong and undo and not known.rated:
             wrong = session.NO_UNDO
         if wrong:
-            return wrong
+            return self._said(wrong)
         target = known.rated if undo else known.answer
         kind = _KINDS.get(said.name, RatingKind.RATE if said.value is not None else RatingKind.RETRACT)
         source = "" if undo else "stars" if said.name == "stars" else "command"
@@ -219,27 +221,28 @@ class CodexConnector(LocalConnector):
             ]
         )
         if receipt.outcome is not Outcome.ACCEPTED:
-            return receipt.text or "That was not counted: see `goodbot doctor`."
+            return receipt.text or say("agent_uncounted", self.host.language)
         with contextlib.suppress(StoreError):  # it is counted; only its undo would not be known
             await self._put(name, replace(known, rated="" if undo else target))
         return f"{receipt.text} {_quote(known, target)}".strip()
 
     async def _command(self, client: ApiClient, name: str, turn: str, said: PromptCommand) -> str:
         if said.name == "help":
-            return replies.HELP
+            return self._said(replies.HELP)
         if said.name not in COMMANDS:
-            return (
-                f"` /rl {said.name[:20]}` does nothing in Codex: ` /rl help` says what does. "
-                "All the rest is done in a terminal, with `goodbot`."
-            )
+            return say("agent_codex_none", self.host.language, name=said.name[:20])
         event = f"{turn}:{said.name}:{self.order().time_ms}"
         try:
             receipt = await self.command(
                 self.user(client.name), self._channel(client, name), said.name, said.args, event_id=event
             )
         except GoodbotError as error:
-            return f"{error}."
+            return ended(reworded(error, self.host.language), self.host.language)
         return receipt.text
+
+    def _said(self, text: str) -> str:
+        """In the language that people here read."""
+        return reworded(text, self.host.language)
 
     async def _missed(self, told: str, name: str) -> None:
         """Know less of a session, once Codex had something to say in it and we were not there."""

@@ -20,8 +20,8 @@ LONGEST = 48_000
 _MOST_CAPTURED = 40
 RUNNING = "This answer is still being written: rate it when it is there."
 STOPPED = (
-    "The last answer was not seen to its end (it was stopped, or goodbot was not running), so there is "
-    "nothing to rate: the next answer can be rated."
+    "The last answer was not seen to its end: it was stopped, or goodbot was not running. There is nothing "
+    "to rate; the next answer can be rated."
 )
 NONE = (
     "No answer of this conversation is known here yet: the next one can be rated (after going back in it, "

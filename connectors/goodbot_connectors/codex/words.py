@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from goodbot.api.commands import find
 from goodbot.api.labels import STARS, star_value
+from goodbot.base.worded import Worded
 
 from goodbot_connectors.codex import shim
 
@@ -47,22 +48,16 @@ def said(prompt: str) -> PromptCommand | None:
 
 def _rating(name: str, args: str) -> PromptCommand:
     if name in SAYS:
-        wrong = "" if args else f"Say it in the same line: ` /rl {name} TEXT`."
+        wrong = "" if args else Worded("Say it in the same line: `{typed} TEXT`.", typed=f" /rl {name}")
         return PromptCommand(name=name, args=args, rates=True, wrong=wrong)
     if name == "stars":
         count = args.strip("★⭐\ufe0f")
         if count not in ("0", *_COUNTS):
-            return PromptCommand(
-                name=name,
-                rates=True,
-                wrong=f"Say how many stars, 1 to {STARS}: ` /rl stars 4`; 0 takes them back.",
-            )
+            how = "Say how many stars, 1 to {most}: ` /rl stars 4`; 0 takes them back."
+            return PromptCommand(name=name, rates=True, wrong=Worded(how, most=STARS))
         value = star_value(_COUNTS[count]) if count in _COUNTS else None
         return PromptCommand(name=name, rates=True, value=value)
     if args:
-        return PromptCommand(
-            name=name,
-            rates=True,
-            wrong=f"` /rl {name}` takes nothing behind it: it means the last answer of this session.",
-        )
+        alone = "` /rl {name}` takes nothing behind it: it means the last answer of this session."
+        return PromptCommand(name=name, rates=True, wrong=Worded(alone, name=name))
     return PromptCommand(name=name, rates=True, value={"good": 1.0, "bad": -1.0}.get(name))

@@ -21,6 +21,7 @@ from goodbot.api.events import (
     Reply,
 )
 from goodbot.api.labels import reaction_values
+from goodbot.api.texts import say
 from goodbot.base import one_time
 from goodbot.base.errors import UsageError
 
@@ -49,10 +50,6 @@ MOST = 100
 COMMAND_SECONDS = 10.0
 """So long a chat waits for a command; OpenClaw's own queue stands still meanwhile."""
 WHISPER_SECONDS = 1.0
-_ADMIN_ONLY = "`{name}` is for owners: send it as `/rladmin {name}`."
-_NO_OWNER = "OpenClaw does not know you as an owner (commands.ownerAllowFrom in openclaw.json)."
-_STRANGER = "goodbot does not let you do that. Its owner can, with `/rladmin people grant rater {person}`."
-_PRIVATELY = "The answer is for you alone: send me that in our private chat."
 
 
 class OpenClawConnector(LocalConnector):
@@ -150,15 +147,15 @@ class OpenClawConnector(LocalConnector):
         return normalize.reaction(sent, self.order(), name, self._values)
 
     async def _command(self, sent: PluginEvent, *, admin: bool) -> Receipt:
-        name, args = normalize.words(sent)
+        (name, args), language = normalize.words(sent), self.host.language
         if code := one_time.read(f"{name} {args}") or (one_time.read(args) if name == "pair" else ""):
             return await self._pair(sent, code)
         command = find(name)
         if command is not None and command.grant is Grant.ADMINISTER:
             if sent.json.get("admin") is not True:
-                return _refused(sent, _ADMIN_ONLY.format(name=command.name))
+                return _refused(sent, say("agent_owners", language, name=command.name))
             if sent.json.get("owner") is not True or not admin:
-                return _refused(sent, _NO_OWNER)
+                return _refused(sent, say("agent_no_owner", language))
         meant = self._names.get(_place(sent, sent.name), sent.name)
         shared = sent.channel.kind is ChannelKind.SHARED
         if shared:
@@ -179,7 +176,7 @@ class OpenClawConnector(LocalConnector):
                 del self._whispers[sent.user.id]
         text = receipt.text
         if receipt.outcome is Outcome.DENIED and not text:
-            text = _STRANGER.format(person=f"{normalize.CONNECTOR}:{sent.user.id}")
+            text = say("agent_stranger", language, person=f"{normalize.CONNECTOR}:{sent.user.id}")
         told = self.news(sent.channel.id if shared else sent.user.id)
         return replace(receipt, text="\n\n".join([text, *told]).strip())
 
@@ -202,8 +199,7 @@ class OpenClawConnector(LocalConnector):
         if receipt.outcome is Outcome.PAIRED:
             return receipt
         private = sent.channel.kind is ChannelKind.PRIVATE
-        where = "`goodbot connect openclaw` makes another" if private else "send it in a private chat"
-        return _refused(sent, f"That code does not hold here: {where}.")
+        return _refused(sent, say("agent_code" if private else "agent_code_here", self.host.language))
 
     async def send(self, channel: ChannelRef, reply: Reply) -> tuple[MessageRef, ...]:
         """What answers a command in a group privately is not said there, and not kept: it is asked again."""
@@ -218,7 +214,8 @@ class OpenClawConnector(LocalConnector):
         await self.host.clock.sleep(WHISPER_SECONDS)
         waiting = self._waiting.get(event_id)
         if waiting is not None and not waiting.done():
-            said = Receipt(event_id=event_id, outcome=Outcome.ACCEPTED, text=_PRIVATELY)
+            text = say("agent_privately", self.host.language)
+            said = Receipt(event_id=event_id, outcome=Outcome.ACCEPTED, text=text)
             waiting.set_result(said)
 
     async def forget(self, user: str) -> None:

@@ -34,6 +34,8 @@ class ConnectorHost(Protocol):
     stopping: asyncio.Event
     state_dir: Path
     """The connector's own directory, 0700."""
+    language: str
+    """What people read of whom the platform says nothing: `[serving] language`."""
 
     @property
     def address(self) -> str:

@@ -55,6 +55,7 @@ class RunningHost:
     ) -> None:
         """`dispatcher` takes in what it submits; `environ` is where its secrets are."""
         self.model, self.clock = services.own_model, services.clock
+        self.language = services.config.serving.language
         self.secrets = Secrets(spec.secrets, environ)
         self.stopping, self.state_dir = asyncio.Event(), services.config.home / "connectors" / spec.name
         self._name, self._title = spec.name, spec.title or spec.name

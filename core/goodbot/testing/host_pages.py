@@ -21,6 +21,8 @@ class HostPages:
     """The part of `RecordingHost` that answers as a test has set it."""
 
     def __init__(self) -> None:
+        self.language = ""
+        """What people read of whom the platform says nothing; empty: English."""
         self.own_notes: list[OwnNote] = []
         self.told_notes: list[tuple[str, ...]] = []
         nothing = "0 of 40 ratings, 40 more until the next training."
