@@ -148,7 +148,7 @@ class _Markdown:
         bare = CONTAINERS.sub("", line, count=1)
         if _FENCE.match(bare) and not line.lstrip().startswith(">"):
             self._lost = True
-        self._spans(line, bare, start, stop, below)
+        self._spans(line, bare, start, below)
         self._in_paragraph = not _is_rule(bare) and not bare.startswith("#")
 
     def _place(self, line: str) -> tuple[int, int]:
@@ -180,7 +180,7 @@ class _Markdown:
         self._lost = True
         return at, column
 
-    def _spans(self, line: str, bare: str, start: int, stop: int, below: str) -> None:
+    def _spans(self, line: str, bare: str, start: int, below: str) -> None:
         """The inline code of a line, where the whole paragraph pairs its backticks line by line."""
         self._definition |= bare.startswith("[")
         self._table |= bool(_DELIMITERS.match(line))

@@ -119,7 +119,7 @@ class Manners:
         if status not in REFUSALS or not _REFUSES.search(low):
             return False
         if named := next((name for name in _named(low) if name in sent), ""):
-            return self._leave_out(named, low)
+            return self._leave_out(named)
         if "messages" not in body or not _ROLES.search(low):
             return False
         forms = list(FORMS)
@@ -129,7 +129,7 @@ class Manners:
                 return True
         return False
 
-    def _leave_out(self, name: str, low: str) -> bool:
+    def _leave_out(self, name: str) -> bool:
         if name == _TOKENS and not self._older:
             self._renamed = True
         elif name == _NEWER and not self._renamed:

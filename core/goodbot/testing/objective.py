@@ -109,25 +109,14 @@ class ObjectiveContract:
     def test_a_step_makes_good_answers_likelier_and_bad_ones_less(
         self, objective: Any, arrays: dict[str, Any]
     ) -> None:
-        torch = pytest.importorskip("torch")
-        tensors = {name: torch.tensor(array) for name, array in arrays.items()}
-        for name in ("sampling_logprobs", "reference_logprobs"):  # a first step, from the base
-            tensors[name] = tensors["policy_logprobs"].clone()
-        tensors["policy_logprobs"].requires_grad_()
-        objective(torch, **tensors, normalizer=10.0)[0].backward()
-        slope = tensors["policy_logprobs"].grad.sum(dim=1).tolist()
+        slope = self._slope(objective, arrays)["policy_logprobs"].grad.sum(dim=1).tolist()
         assert slope[0] < 0 < slope[1], "down the slope the good answer becomes likelier, the bad one less"
 
     def test_words_push_each_token_as_they_say(self, objective: Any, arrays: dict[str, Any]) -> None:
-        torch = pytest.importorskip("torch")
         if not objective.hindsight:
             return
         arrays["advantages"][2:] = 0.0
-        tensors = {name: torch.tensor(array) for name, array in arrays.items()}
-        for name in ("sampling_logprobs", "reference_logprobs"):  # a first step, from the base
-            tensors[name] = tensors["policy_logprobs"].clone()
-        tensors["policy_logprobs"].requires_grad_()
-        objective(torch, **tensors, normalizer=10.0)[0].backward()
+        tensors = self._slope(objective, arrays)
         slope, said = tensors["policy_logprobs"].grad[2:], tensors["hindsight"][2:]
         assert (slope.sign() == -said.sign()).all(), "what the words are for becomes likelier"
 
@@ -155,6 +144,16 @@ class ObjectiveContract:
         loss, gradient = mx.value_and_grad(loss_of)(policy)
         assert float(loss) == pytest.approx(float(self._plain(objective, arrays)), rel=CLOSE, abs=CLOSE)
         assert np.isfinite(np.array(gradient)).all()
+
+    def _slope(self, objective: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """The tensors of a first step, from the base, with the gradient of the policy."""
+        torch = pytest.importorskip("torch")
+        tensors = {name: torch.tensor(array) for name, array in arrays.items()}
+        for name in ("sampling_logprobs", "reference_logprobs"):
+            tensors[name] = tensors["policy_logprobs"].clone()
+        tensors["policy_logprobs"].requires_grad_()
+        objective(torch, **tensors, normalizer=10.0)[0].backward()
+        return tensors
 
     def _plain(self, objective: Any, arrays: Mapping[str, Any]) -> Any:
         np = pytest.importorskip("numpy")
