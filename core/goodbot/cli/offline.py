@@ -16,7 +16,6 @@ from goodbot.api.control import Progress, unheard
 from goodbot.api.plugins import PluginHost, PluginInfo
 from goodbot.api.texts.terminal import phrase, told_here
 from goodbot.base.errors import ConfigError, MissingExtraError
-from goodbot.base.tasks import end_tasks
 from goodbot.commands.state import STOPPED
 from goodbot.commands.status import plugged_in
 from goodbot.daemon.app import App, open_plugins
@@ -60,7 +59,8 @@ async def run(
         try:
             result = await execute_locally(app, command, args, told_here())
         finally:
-            await end_tasks(watcher)
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
     return {"ok": True, "text": result.text, "data": dict(result.data)}
 
 

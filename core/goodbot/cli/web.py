@@ -24,7 +24,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.allow and (arguments.user or arguments.sign_out):
         raise UsageError(phrase("web_allow_alone"))
     args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
-    answer = call(arguments.home, "web", args)
+    answer = call(arguments.home, "web", args, lambda _: None)
     if answer is None:
         raise UsageError(phrase("wrong_web_stopped"))
     print_answer(answer, as_json=arguments.json)

@@ -21,7 +21,6 @@ from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressE
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import ended, reworded
 from goodbot.base.errors import GoodbotError, UsageError, boundary
-from goodbot.base.tasks import end_tasks
 from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.late import LateCommands, key_of
@@ -105,7 +104,9 @@ class CommandRunner:
 
     async def stop(self) -> None:
         """Let nobody wait any more for what a command comes to."""
-        await end_tasks(*self._waiting)
+        for task in list(self._waiting):
+            task.cancel()
+        await asyncio.gather(*self._waiting, return_exceptions=True)
 
     async def _later(self, event: Event, command: Command | None, work: Later) -> None:
         with boundary(logger, "a command that somebody waits for"):

@@ -45,7 +45,7 @@ async def daemon(examined: Examined) -> Sequence[Check]:
 def _starting(home: Path) -> str:
     """What `status` says of a goodbot that does not take commands yet; empty for any other."""
     try:
-        answer = control.call(home, "status", [])
+        answer = control.call(home, "status", [], lambda _: None)
     except GoodbotError:
         return ""
     return str(answer["data"].get("starting") or "") if answer else ""
