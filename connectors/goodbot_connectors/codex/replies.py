@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from aiohttp import web
 
 HELP = """In a prompt of its own:
-  +1  -1  👍  👎            the last answer of this session was good, or bad
-  ␣/rl stars 4             1 to 5, beside good or bad
-  ␣/rl reason TEXT         what was wrong with it
-  ␣/rl better TEXT         what it should have been
-  ␣/rl undo                take the last rating back
-  ␣/rl status  ␣/rl why     how far goodbot is, and what it has learned
+`+1`, `-1`, 👍, 👎: the last answer of this session was good, or bad.
+`␣/rl stars 4`: 1 to 5, beside good or bad.
+`␣/rl reason TEXT`: what was wrong with it.
+`␣/rl better TEXT`: what it should have been.
+`␣/rl undo`: take the last rating back.
+`␣/rl status`, `␣/rl why`: how far goodbot is, and what it has learned.
 ␣ is a space: without it Codex takes the line for a command of its own."""
 
 
