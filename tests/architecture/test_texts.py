@@ -86,8 +86,11 @@ ELSEWHERE: dict[str, int] = {
     "goodbot.inference.servers.wordless": 2,  # to the log
     "goodbot_connectors.api.setup": 1,  # a command
     "goodbot_connectors.claude_code.examining": 1,  # a command
+    "goodbot_connectors.codex.connector": 2,  # to whoever calls in place of a hook
     "goodbot_connectors.codex.setup": 1,  # a command
     "goodbot_connectors.discord.setup": 2,  # what Discord's pages are called
+    "goodbot_connectors.kit.bridge.local": 1,  # to connectors
+    "goodbot_connectors.openclaw.connector": 3,  # to programs
     "goodbot_connectors.openclaw.setup": 2,  # commands
     "goodbot_connectors.slack.presses": 1,  # to the log
     "goodbot_connectors.slack.setup": 4,  # what Slack's pages say, and the name of a part
