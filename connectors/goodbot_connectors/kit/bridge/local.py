@@ -70,7 +70,7 @@ class LocalConnector(Connector):
         self.running = False
         for event_id, waiting in self._waiting.items():
             if not waiting.done():  # it is stored: asked again under another id, it was done twice
-                waiting.set_result(self._told(event_id, _STOPPING))
+                waiting.set_result(self._in_words(event_id, _STOPPING))
 
     # What a subclass makes events with
 
@@ -131,14 +131,14 @@ class LocalConnector(Connector):
             return await asyncio.wait_for(asyncio.shield(waiting), seconds)
         except TimeoutError:
             self._late.add(event_id)
-            return self._told(event_id, _LATER)
+            return self._in_words(event_id, _LATER)
         finally:
             if self._waiting.get(event_id) is waiting:
                 del self._waiting[event_id]
             if waiting.done() and not waiting.cancelled():
                 waiting.exception()  # two may have waited: none of them need ask
 
-    def _told(self, event_id: str, text: str) -> Receipt:
+    def _in_words(self, event_id: str, text: str) -> Receipt:
         said = reworded(text, self.host.language)
         return Receipt(event_id=event_id, outcome=Outcome.ACCEPTED, text=said)
 
