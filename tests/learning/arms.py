@@ -14,7 +14,7 @@ DEFAULT = TrainingSettings().objective
 TRL = "TRL KTO"
 WORDS = ("hybrid", "hybrid, all tokens", "hindsight")
 """Those that train with what is said of an answer."""
-NOTED = ("tapered + note", "hybrid + note")
+NOTED = ("tapered + note", "tapered + all notes", "hybrid + note")
 """Those that train, and answer with the note that the words come to."""
 PLAIN: dict[str, Any] = {"attention_rate": 1.0, "damping": 0.0, "strength": 1.0, "contested_strength": 1.0}
 """AdamW as it is, for every weight, and every round taken as it comes."""
@@ -41,6 +41,8 @@ class Arm:
     """The same ratings, with words that want any style: what they say of the liked one is chance."""
     note: bool = False
     """Who judges is answered with the note that the words come to."""
+    compared: bool = False
+    """Without the lines that ratings refute, as goodbot does it."""
     untrained: bool = False
     """Only the note."""
     trainer: str = ""
@@ -91,7 +93,13 @@ ARMS = {
         Arm(name="4-bit writer", about="the default on answers of a 4-bit copy", writer="4-bit"),
         Arm(name="stale writer", about="the default on an older adapter's answers", writer="stale"),
         Arm(name="notes", about="the base, not trained, with the note", note=True, untrained=True),
-        Arm(name="tapered + note", about="the default, with the note", note=True),
+        Arm(
+            name="tapered + note",
+            about="the default, with the note, without the lines of it that ratings refute",
+            note=True,
+            compared=True,
+        ),
+        Arm(name="tapered + all notes", about="the default, with all lines of the note", note=True),
         *(
             Arm(name=name, about=about, settings={"objective": name, "learning_rate_scale": 1.0})
             for name, about in (
@@ -99,7 +107,7 @@ ARMS = {
                 ("hybrid", "the rating, and words beside it"),
             )
         ),
-        Arm(name="hybrid + note", about="hybrid, with the note", settings=HYBRID, note=True),
+        Arm(name="hybrid + note", about="hybrid, with all lines of the note", settings=HYBRID, note=True),
         Arm(
             name="hybrid, all tokens",
             about="hybrid, from an answer's first token on",

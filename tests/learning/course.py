@@ -29,6 +29,8 @@ from goodbot.learning.rating_quality.consensus import RaterOpinion as OneSays
 from goodbot.learning.rating_quality.consensus import outvoted
 from goodbot.learning.rating_quality.weight_caps import share_weights
 from goodbot.learning.training.claims import judge_weights
+from goodbot.store.notes import Note
+from goodbot_training.job.trials import RatedLine
 from goodbot_training.job.types import Job
 from goodbot_training.round import run as training_round
 from goodbot_training.tiny import TEMPERATURE
@@ -110,7 +112,7 @@ def take(
     if arm == "frozen":
         course.live.extend([before] * what.rounds)
         return course
-    note, heard = "", list[tuple[Said, str]]()
+    note, heard, refuted = "", list[tuple[Said, str]](), dict[int, int]()
     cpu = 0.0
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
@@ -131,9 +133,10 @@ def take(
                 rated = dealt(rated, pairs, seed, number)
             if how.any_wish:
                 rated = spoken(rated, words.any_wish, liked, number, seed)
+            before_this = len(heard)
             if how.note:
                 heard += [(one.said, one.answer.text) for one in rated if one.rater != ADVERSARY]
-                note = words.note(heard)
+                note = words.note(heard, refuted)
             if how.untrained:
                 live = _judged(backend, None, exam, judged_style, seed, model, note)
                 course.live.append(live)
@@ -142,9 +145,13 @@ def take(
             place = directory / f"round-{number}"
             place.mkdir()
             job = job_of(items, model, 1000 * seed + number, parent, baseline, place, how, versions)
+            if how.compared:
+                job = replace(job, lines=lines_of(words.notes(heard), before_this, items))
             began = time.process_time()
             passed, reason, done = _round(how, job, trainer(job))
             cpu += time.process_time() - began
+            refuted |= dict.fromkeys(done.get("refuted", ()), len(heard))
+            note = words.note(heard, refuted) if how.note else ""
             candidate = live
             if (place / "adapter_config.json").exists():
                 candidate = _judged(backend, place, exam, judged_style, seed, model, note)
@@ -182,7 +189,16 @@ def _round(arm: Arm, job: Job, backend: TrainingBackend) -> tuple[bool, str, dic
             verdict = training_round.run_round(job, backend, events.append)
     except TrainingError as error:
         return False, str(error), {}
-    return verdict.passed, verdict.reason, events[-1]
+    refuted = [one["id"] for event in events for one in event.get("lines", ()) if one["refuted"]]
+    return verdict.passed, verdict.reason, {**events[-1], "refuted": refuted}
+
+
+def lines_of(notes: Sequence[Note], before: int, items: Sequence[_Item]) -> tuple[RatedLine, ...]:
+    """The lines that were made since so much had been said, newest first, as the daemon has them compared."""
+    own = [item for item in items if not item.held_out and item.rated.rater != ADVERSARY]
+    good, bad = (frozenset(i.id for i in own if sign * i.rated.rating > 0) for sign in (1, -1))
+    made = sorted((one for one in notes if one.said_last > before), key=lambda one: -one.said_last)
+    return tuple(RatedLine(id=one.id, text=words.told([one]), good=good, bad=bad) for one in made)
 
 
 @dataclass(frozen=True, kw_only=True)

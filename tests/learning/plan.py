@@ -77,6 +77,7 @@ WORDED = (
     "hybrid, all tokens",
     "hybrid + note",
     "tapered + note",
+    "tapered + all notes",
     TRL,
     "OpenClaw, combined",
 )

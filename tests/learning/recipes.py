@@ -22,5 +22,10 @@ def recipe(arm: str, stream: str) -> str:
     for name, without in PLAIN.items():  # newer than courses that are kept: their hash stays
         if settings.get(name) == without:
             del settings[name]
+    how = ARMS[arm]
+    if how.compared:
+        settings["compared"] = True
+    if how.note and stream == "better":
+        settings["bare"] = True  # a bare word is no example; newer than courses that are kept
     text = json.dumps([settings, team.rater_share, team.outvoted], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

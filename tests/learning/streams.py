@@ -60,7 +60,7 @@ class Stream:
     """Whether the rater likes another style from the second round on, which is what is judged."""
 
 
-def _press(error: float) -> Rate:
+def press(error: float) -> Rate:
     """Whatever was asked, with so many wrong presses."""
 
     def rate(
@@ -76,12 +76,12 @@ def _press(error: float) -> Rate:
 
 
 def _worded(speak: Speak, error: float = 0.1) -> Rate:
-    """As `_press`, with words of each answer that was called bad."""
+    """As `press`, with words of each answer that was called bad."""
 
     def rate(
         questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
-        return spoken(_press(error)(questions, answers, like, round_, seed), speak, like, round_, seed)
+        return spoken(press(error)(questions, answers, like, round_, seed), speak, like, round_, seed)
 
     return rate
 
@@ -102,7 +102,7 @@ def _one_of_four_steers() -> Rate:
         questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
         chance = Random(f"{seed}:{round_}:words")
-        honest = _press(0.1)(questions, answers, like, round_, seed)
+        honest = press(0.1)(questions, answers, like, round_, seed)
         return [
             one._replace(rater=ADVERSARY, said=words.injected(one.question, one.answer.text, like, chance))
             if (index + seed) % 4 < 1
@@ -137,7 +137,7 @@ def _one_of_four_lies(lies: int, of: int) -> Rate:
     def rate(
         questions: Sequence[FactQuestion], answers: Sequence[Sampled], like: str, round_: int, seed: int
     ) -> list[Rated]:
-        honest = _press(0.0)(questions, answers, like, round_, seed)
+        honest = press(0.0)(questions, answers, like, round_, seed)
         return [
             rated._replace(rating=-rated.rating, rater=ADVERSARY)
             if (index + seed) % of < lies
@@ -196,14 +196,14 @@ def _of_episodes() -> list[Stream]:
 STREAMS = {
     stream.name: stream
     for stream in (
-        Stream(name="natural", about="what chance gives (a third liked), 10 % wrong", rate=_press(0.1)),
+        Stream(name="natural", about="what chance gives (a third liked), 10 % wrong", rate=press(0.1)),
         Stream(name="balanced", about="half liked, 10 % wrong", rate=_share(0.5, 0.1), asked=POOL),
         Stream(name="mostly good", about="80 % liked, 5 % wrong", rate=_share(0.8, 0.05), asked=POOL),
         Stream(name="bad only", about="none liked, none wrong", rate=_share(0.0, 0.0), asked=POOL),
-        Stream(name="20 ratings", about="as natural, 16 train", rate=_press(0.1), asked=20, ratings=20),
-        Stream(name="24 ratings", about="as natural, 20 train", rate=_press(0.1), asked=24, ratings=24),
-        Stream(name="80 ratings", about="as natural, 64 train", rate=_press(0.1), asked=80, ratings=80),
-        Stream(name="noise", about="what chance gives, 15 % wrong", rate=_press(0.15)),
+        Stream(name="20 ratings", about="as natural, 16 train", rate=press(0.1), asked=20, ratings=20),
+        Stream(name="24 ratings", about="as natural, 20 train", rate=press(0.1), asked=24, ratings=24),
+        Stream(name="80 ratings", about="as natural, 64 train", rate=press(0.1), asked=80, ratings=80),
+        Stream(name="noise", about="what chance gives, 15 % wrong", rate=press(0.15)),
         Stream(
             name="adversary",
             about="four raters, one of whom says the opposite; each rates a quarter",
@@ -219,11 +219,11 @@ STREAMS = {
         Stream(
             name="flip",
             about="two rounds; another style is liked in the second",
-            rate=_press(0.1),
+            rate=press(0.1),
             rounds=2,
             flips=True,
         ),
-        Stream(name="continual", about="ten rounds in a row", rate=_press(0.1), rounds=10),
+        Stream(name="continual", about="ten rounds in a row", rate=press(0.1), rounds=10),
         Stream(
             name="chips",
             about="as natural; a button says what was wrong, four in five times the right one",

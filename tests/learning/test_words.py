@@ -14,7 +14,7 @@ from goodbot_training.tiny.judge import style_of
 
 from tests.learning import goals, streams, worded, words
 from tests.learning.arms import ARMS, DEFAULT
-from tests.learning.course import Course, fresh, job_of
+from tests.learning.course import Course, fresh, job_of, lines_of
 from tests.learning.exam import Judged
 from tests.learning.rival import openclaw
 from tests.learning.streams import ADVERSARY, STREAMS, Rated
@@ -91,6 +91,26 @@ def test_a_note_says_what_was_asked_for_last() -> None:
     assert words.note([(Said(), "")]) == ""
 
 
+def test_a_line_that_ratings_refute_is_in_no_note_until_somebody_asks_again() -> None:
+    heard = [(Said(reason="Be a pirate."), ""), (Said(reason="Be brief."), "")]
+    pirate, brief = words.notes(heard)
+    assert "pirate" not in words.note(heard, {pirate.id: 2})
+    assert "brief" in words.note(heard, {pirate.id: 2})
+    assert "pirate" in words.note([*heard, (Said(reason="Be a pirate."), "")], {pirate.id: 2})
+    assert words.note(heard, {pirate.id: 2, brief.id: 2}) == ""
+
+
+def test_lines_are_compared_with_the_ratings_that_train_the_newest_first() -> None:
+    items = fresh(rated("reasons"), 0)
+    notes = words.notes([(one.rated.said, "") for one in items])
+    lines = lines_of(notes, 0, items)
+    assert [line.id for line in lines] == [one.id for one in sorted(notes, key=lambda n: -n.said_last)]
+    trains = {item.id: item.rated.rating for item in items if not item.held_out}
+    assert lines[0].good == {id_ for id_, rating in trains.items() if rating > 0}
+    assert lines[0].bad == {id_ for id_, rating in trains.items() if rating < 0}
+    assert lines_of(notes, len(items), items) == (), "they were compared before"
+
+
 def test_the_rival_adds_words_to_the_rating_token_by_token() -> None:
     ratio = np.log([[1.0, 2.0, 0.5]])
     zero, mask = np.zeros((1, 3)), np.ones((1, 3))
@@ -145,14 +165,23 @@ def added(arm: str, stream: str, liked: float, base: str = "tiny", facts: float 
     ]
 
 
-@pytest.mark.parametrize("arm", ["hybrid", "hindsight", "hybrid + note", "tapered + note"])
+@pytest.mark.parametrize("arm", ["hybrid", "hindsight", "tapered + note"])
 def test_words_that_end_below_the_ratings_alone_break_a_must(arm: str) -> None:
     assert goals.musts_hold(added(arm, "contradicting", 0.6))
     assert not goals.musts_hold(added(arm, "contradicting", 0.5))
     assert not goals.musts_hold(added(arm, "contradicting", 0.7, facts=0.98))
 
 
-@pytest.mark.parametrize(("arm", "base"), [("hybrid + note", "llama"), ("hybrid, all tokens", "tiny")])
+@pytest.mark.parametrize(
+    ("arm", "base"),
+    [
+        ("hybrid + note", "llama"),
+        ("tapered + note", "llama"),
+        ("hybrid, all tokens", "tiny"),
+        ("tapered + all notes", "tiny"),
+        ("hybrid + note", "tiny"),
+    ],
+)
 def test_what_goodbot_does_not_do_breaks_none(arm: str, base: str) -> None:
     found = added(arm, "contradicting", 0.5, base)
     assert goals.musts_hold(found)

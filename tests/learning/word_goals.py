@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from tests.learning.arms import DEFAULT, NOTED, WORDS
+from tests.learning.arms import ARMS, DEFAULT, NOTED, WORDS
 from tests.learning.course import Course
 from tests.learning.figures import Check, facts, of
 from tests.learning.worded import HARMLESS, beside
@@ -23,7 +23,9 @@ FOLLOW = ("tiny",)
 """Bases that follow notes; tests/training/test_note_trial.py has the others that do not."""
 MISLEADING = (*HARMLESS, "contradicting")
 WEIGHTS = (DEFAULT, *OFFERED)
-PROMPTS = ("notes", *NOTED)
+PROMPTS = ("notes", "tapered + note", "hybrid + note")
+WHOLE = tuple(name for name in NOTED if not ARMS[name].compared)
+"""With all lines of the note, as goodbot did it until ratings were compared with them."""
 THUMBS = "24 ratings"
 """The one stream here in which nobody says a word."""
 LONGEST = ("200 chips", "200 reasons")
@@ -73,17 +75,19 @@ def _said(courses: Sequence[Course], base: str) -> bool:
 
 
 def _is_must(arm: str, base: str) -> bool:
-    return arm in OFFERED or (arm in PROMPTS and base in FOLLOW)
+    return arm in OFFERED or (arm in PROMPTS and base in FOLLOW and arm not in WHOLE)
 
 
-def _why_not(arm: str) -> str:
-    return "goodbot gives it no notes" if arm in PROMPTS else "`hindsight_skip` is 2 as installed"
+def _why_not(arm: str, base: str) -> str:
+    if arm in PROMPTS and base not in FOLLOW:
+        return "goodbot gives it no notes"
+    return "goodbot leaves out what ratings refute" if arm in WHOLE else "`hindsight_skip` is 2 as installed"
 
 
 def _check(base: str, arm: str, text: str, held: bool, found: str) -> Check:
     must = _is_must(arm, base)
     told = f"{base}: {arm} {text}"
-    return Check(must=must, held=held, text=told if must else f"{told} ({_why_not(arm)})", found=found)
+    return Check(must=must, held=held, text=told if must else f"{told} ({_why_not(arm, base)})", found=found)
 
 
 def _never_below(courses: Sequence[Course], base: str) -> Iterator[Check]:
@@ -176,7 +180,7 @@ def _worst_style(courses: Sequence[Course], base: str) -> Iterator[Check]:
 def _facts(courses: Sequence[Course], base: str) -> Iterator[Check]:
     """By what goodbot does there, on its worst stream."""
     worst: dict[str, tuple[float, str]] = {}
-    for arm in (*WEIGHTS, *(NOTED if base in FOLLOW else ())):
+    for arm in (*WEIGHTS, *(PROMPTS[1:] if base in FOLLOW else ())):
         streams = dict.fromkeys(c.stream for c in of(courses, arm, base=base))
         lost = [(fmean(facts(c) for c in of(courses, arm, stream, base)), stream) for stream in streams]
         if lost:

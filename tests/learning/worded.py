@@ -131,7 +131,15 @@ def _notes(courses: Sequence[Course]) -> list[str]:
         f"| {fmean(c.live[-1].facts for c in some):.3f} |"
         for base in dict.fromkeys(c.base for c in courses)
         for stream in dict.fromkeys(c.stream for c in of(courses, "notes", base=base))
-        for arm in ("frozen", "notes", DEFAULT, "tapered + note", "hybrid", "hybrid + note")
+        for arm in (
+            "frozen",
+            "notes",
+            DEFAULT,
+            "tapered + note",
+            "tapered + all notes",
+            "hybrid",
+            "hybrid + note",
+        )
         if (some := of(courses, arm, stream, base))
     ]
     return [

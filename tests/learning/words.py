@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from goodbot.api.hindsight import hindsight
 from goodbot.api.marks import ANY
-from goodbot.conversation.note_rules import Line, effective, of_better, of_chip, of_reason, system_line
+from goodbot.conversation.note_rules import (
+    Line,
+    effective,
+    of_better,
+    of_chip,
+    of_reason,
+    surplus,
+    system_line,
+)
 from goodbot.store.notes import Note
 from goodbot_training.tiny.facts import FactQuestion
 from goodbot_training.tiny.judge import style_of
@@ -154,16 +162,16 @@ def _other(like: str, chance: Random) -> str:
     return chance.choice([style for style in STYLES if style != like])
 
 
-def note(said: Sequence[tuple[Said, str]]) -> str:
-    """The system line that the words of one person come to; beside each the answer that it was said of."""
-    notes: dict[tuple[str, str], Note] = {}
+def notes(said: Sequence[tuple[Said, str]]) -> list[Note]:
+    """The lines that the words of one person come to; beside each the answer that it was said of."""
+    found: dict[tuple[str, str], Note] = {}
     for number, (one, answer) in enumerate(said, start=1):
         line = one.line(answer)
         if line is None:
             continue
         key = (line.rule, line.text)
-        before = notes.get(key)
-        notes[key] = Note(
+        before = found.get(key)
+        found[key] = Note(
             id=before.id if before else number,
             scope="person",
             key="owner",
@@ -175,4 +183,18 @@ def note(said: Sequence[tuple[Said, str]]) -> str:
             ratings=(*(before.ratings if before else ()), number),
             may_show=True,
         )
-    return system_line([one.text for one in effective(list(notes.values()))], _TOKENS_A_BYTE)
+    gone = {*surplus(list(found.values()))}
+    return [one for one in found.values() if one.id not in gone]
+
+
+def note(said: Sequence[tuple[Said, str]], refuted: Mapping[int, int] | None = None) -> str:
+    """The system line that they come to; without those that were `refuted` when so much had been said, and
+    that nobody has asked for since."""
+    heard = notes(said)
+    lines = [one for one in heard if one.said_last > (refuted or {}).get(one.id, 0)]
+    return told(effective(lines))
+
+
+def told(lines: Sequence[Note]) -> str:
+    """What a prompt says of these."""
+    return system_line([one.text for one in lines], _TOKENS_A_BYTE)

@@ -53,11 +53,11 @@ async def own_notes(services: Services, user: UserRef, words: Sequence[str]) -> 
         OwnNote(
             number=note.id,
             text=note.text,
-            used=note.used,
+            used=note.used and not note.refuted,
             edited=note.edited,
             ratings=len(note.ratings),
             shared=note.scope != "person",
-            learnt=note.retired,
+            learnt=note.retired and not note.refuted,
         )
         for note in await _shown(replace(call, args=()))
     ]
@@ -83,7 +83,8 @@ def _line(note: Note, language: str) -> str:
     from_ratings = say("note_ratings", language, count=len(note.ratings))
     origin = say("note_own_words", language) if note.edited else from_ratings
     whom = "" if note.scope == "person" else say(f"note_for_{note.scope}", language)
-    key = "note_is_off" if not note.used else "note_is_learnt" if note.retired else ""
+    retired = "note_is_refuted" if note.refuted else "note_is_learnt" if note.retired else ""
+    key = retired if note.used else "note_is_off"
     state = f"{say(key, language)} " if key else ""
     return f"{note.id}  {state}{quoted(note.text, language)}  {commas(language, origin, whom)}"
 

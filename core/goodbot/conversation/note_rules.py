@@ -38,6 +38,8 @@ _LATELY, _AGREED = 10, 2
 """A channel has a line by so many of the last ratings that said there what was wrong."""
 _CLEARLY = 40
 """Characters by which a better answer is longer or shorter on purpose."""
+_BARE = 24
+"""Bytes of an answer that has room for what is said, and hardly for how: it is no example for others."""
 
 
 class Rule(NamedTuple):
@@ -78,10 +80,14 @@ def of_reason(text: str, marks: Pattern) -> Line | None:
 
 
 def of_better(text: str, answer: str, marks: Pattern) -> Line | None:
-    """A better answer: one of quite another length says that, any other is an example."""
-    wanted, had = len(text.strip()), len(answer.strip())
-    if abs(wanted - had) >= _CLEARLY and not had < 2 * wanted < 4 * had:
+    """A better answer: one of quite another length says that, a word nothing, any other is an example."""
+    own = text.strip()
+    wanted, had = len(own), len(answer.strip())
+    bare = len(own.encode()) < _BARE
+    if (abs(wanted - had) >= _CLEARLY or (bare and wanted < had)) and not had < 2 * wanted < 4 * had:
         return of_chip("long" if wanted < had else "short")
+    if bare and len(own.split()) == 1:
+        return None
     words = one_line(text, marks, room=_LONGEST - len(_LIKE.encode()))
     return Line("", _LIKE + words, because("noted_example")) if words else None
 

@@ -48,7 +48,7 @@ _PHASES = (*PHASES, "write")
 """The words of the protocol for what is being done: people are told them, but of a conversion its bytes."""
 _MOST = 1 << 53
 """No count is more; a larger number would end whoever computes with it."""
-_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes"}
+_PASSED_ON = {"progress", "plan", "checkpoint", "quarantine", "learnt", "gate", "notes", "lines"}
 
 
 async def train(

@@ -6,6 +6,9 @@ version is in the line of descent of the one that answers, and back by itself af
 withdrawal, a start from the base, and once somebody asks for the same again. So nothing follows any of these
 by hand. A run remembers which ratings its notes rested on: one that is taken back ends what was learnt by it.
 
+A note that the ratings of a run have *refuted* is out of use likewise. Nothing of it is learnt: it rests on
+nothing there.
+
 A note that is deleted, switched off or worded otherwise while a run teaches it waits for the next one, as a
 changed rating does: the run goes on without it, and keeps of it an entry that rests on nothing.
 """
@@ -20,7 +23,7 @@ import aiosqlite
 
 from goodbot.store import codec, notes
 from goodbot.store.consent import CONSENT
-from goodbot.store.notes import RETIRED_BY, Note
+from goodbot.store.notes import REFUTED, RETIRED_BY, Note
 from goodbot.store.query import fetch, value
 from goodbot.store.training_pool import Pool
 
@@ -47,12 +50,13 @@ _TRAINED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retired:
-    """A note that the version in use does not need. `person` is empty where it holds for others, too."""
+    """A note that the version in use goes without. `person` is empty where it holds for others, too."""
 
     run: int
     note: int
     text: str
     person: str
+    refuted: bool
 
 
 async def taught(db: aiosqlite.Connection, note: int) -> bool:
@@ -79,6 +83,23 @@ async def rests(
     return {id_: ratings for id_, ratings in rests.items() if ratings}
 
 
+async def made_of(
+    db: aiosqlite.Connection, ratings: Mapping[int, Collection[int]], turns: Iterable[str]
+) -> set[int]:
+    """Of these notes with the ratings that each rests on, those that rest on one of one of these turns."""
+    rows = await fetch(
+        db,
+        "SELECT seq FROM events WHERE seq IN (SELECT value FROM json_each(?))"
+        " AND turn IN (SELECT value FROM json_each(?))",
+        (
+            codec.dump_json(sorted({event for rests in ratings.values() for event in rests})),
+            codec.dump_json(sorted(set(turns))),
+        ),
+    )
+    known = {event for (event,) in rows}
+    return {note for note, rests in ratings.items() if known & {*rests}}
+
+
 async def claim(db: aiosqlite.Connection, run: int, rests: Mapping[int, Collection[int]]) -> None:
     """A run teaches these notes, which rest on these ratings."""
     await db.executemany(
@@ -91,7 +112,7 @@ async def let_go(db: aiosqlite.Connection, run: int) -> None:
     """A run that starts over teaches none of what it was to teach; what is not as it was stays let go."""
     gone = f"UPDATE run_notes SET ratings = '[]', state = 'kept' WHERE run = ? AND {_OTHER}"  # noqa: S608
     await db.execute(gone, (run,))
-    await db.execute("DELETE FROM run_notes WHERE run = ? AND ratings <> '[]'", (run,))
+    await db.execute("DELETE FROM run_notes WHERE run = ? AND (ratings <> '[]' OR state = 'retired')", (run,))
 
 
 async def texts(db: aiosqlite.Connection, ids: Iterable[int]) -> dict[int, str]:
@@ -146,21 +167,40 @@ async def retire(db: aiosqlite.Connection, run: int, ids: Iterable[int]) -> None
     )
 
 
+async def refute(db: aiosqlite.Connection, run: int, ids: Iterable[int]) -> None:
+    """The ratings of a run speak against these: its version goes without them. Not those that it teaches."""
+    await db.execute(
+        "INSERT OR IGNORE INTO run_notes (run, note, ratings, state)"
+        " SELECT ?, id, '[]', 'retired' FROM notes WHERE id IN (SELECT value FROM json_each(?))",
+        (run, codec.dump_json(sorted(set(ids)))),
+    )
+
+
 async def keep(db: aiosqlite.Connection, note: int) -> None:
-    """Its person wants a note in the prompt, whatever versions so far have learnt of it."""
+    """Its person wants a note in the prompt, whatever is found of it so far, and by a run under way."""
+    await db.execute(
+        "INSERT OR IGNORE INTO run_notes (run, note, ratings, state)"
+        " SELECT id, ?, '[]', 'kept' FROM runs WHERE state = 'running'",
+        (note,),
+    )
     await db.execute("UPDATE run_notes SET state = 'kept' WHERE note = ?", (note,))
 
 
 async def retired(db: aiosqlite.Connection, pool: Pool) -> list[Retired]:
-    """The notes that the version in use does not need, each with the newest run that says so."""
+    """The notes that the version in use goes without, each with the newest run that says so."""
     rows = await fetch(
         db,
-        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY} FROM ({notes.WITH_RATINGS}"  # noqa: S608
-        " FROM run_notes d JOIN notes n ON n.id = d.note WHERE d.state = 'retired' GROUP BY n.id) n"
+        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY}, {REFUTED}"  # noqa: S608
+        f" FROM ({notes.WITH_RATINGS} FROM run_notes d JOIN notes n ON n.id = d.note"
+        " WHERE d.state = 'retired' GROUP BY n.id) n"
         " WHERE n.used ORDER BY n.id",
         pool.values(),
     )
-    return [Retired(run=run, note=id_, text=text, person=person) for id_, text, person, run in rows if run]
+    return [
+        Retired(run=run, note=id_, text=text, person=person, refuted=bool(refuted))
+        for id_, text, person, run, refuted in rows
+        if run
+    ]
 
 
 async def asked_by(

@@ -60,6 +60,8 @@ RETIRED_BY = (
     " AND r.last_event_seq >= (SELECT max(value) FROM json_each(n.ratings)))"
 )
 """SQL: of a note `n` with its ratings, the newest run whose version answers without it; NULL: none."""
+REFUTED = f"(SELECT d.ratings = '[]' FROM run_notes d WHERE (d.run, d.note) = ({RETIRED_BY}, n.id))"  # noqa: S608
+"""SQL: whether that run has refuted it, and not learnt it; NULL: none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +86,9 @@ class Note:
     may_show: bool
     """Whether it may be used where others read the answer."""
     retired: bool = False
-    """The version in use answers as it asks without it; see `goodbot.store.distilled`."""
+    """The version in use goes without it; see `goodbot.store.distilled`."""
+    refuted: bool = False
+    """And that since ratings speak against it, not since it is learnt."""
 
     @property
     def in_use(self) -> bool:
@@ -117,7 +121,7 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
     """The lines that count, switched off or not, of these scopes with their keys; oldest first."""
     rows = await fetch(
         db,
-        f"SELECT n.*, {_MAY_SHOW}, {RETIRED_BY} IS NOT NULL FROM ({WITH_RATINGS}"  # noqa: S608
+        f"SELECT n.*, {_MAY_SHOW}, {REFUTED} FROM ({WITH_RATINGS}"  # noqa: S608
         " FROM json_each(:of) o JOIN notes n ON (n.scope, n.key) ="
         " (json_extract(o.value, '$[0]'), json_extract(o.value, '$[1]'))"
         ") n WHERE n.ratings <> '[]' ORDER BY n.id",
@@ -135,7 +139,8 @@ async def standing(db: aiosqlite.Connection, pool: Pool, owners: Sequence[tuple[
             created_at=row[7],
             ratings=tuple(sorted(json.loads(row[8]))),
             may_show=bool(row[9]),
-            retired=bool(row[10]),
+            retired=row[10] is not None,
+            refuted=bool(row[10]),
         )
         for row in rows
     ]

@@ -47,3 +47,27 @@ class NoteTrial:
         prompts = as_list(entry.get("prompts"), "notes: prompts")
         questions = tuple(NotePrompt.parse(one) for one in prompts)
         return cls(id=as_whole(entry.get("id"), "notes: id"), questions=questions)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RatedLine:
+    """What somebody has asked for, by its number, and which answers of the round they have rated how."""
+
+    id: int
+    text: str
+    """What a prompt says that has this line and no other."""
+    good: frozenset[str]
+    bad: frozenset[str]
+
+    @classmethod
+    def parse(cls, raw: object) -> RatedLine:
+        """One entry of the job's `lines`. Raises TrainingError(kind="data")."""
+        entry = as_mapping(raw, "An entry of lines")
+        text = entry.get("text")
+        if not isinstance(text, str) or not text:
+            raise data_error("lines: text must be text.")
+        good, bad = (frozenset(map(str, as_list(entry.get(name), f"lines: {name}"))) for name in _SIDES)
+        return cls(id=as_whole(entry.get("id"), "lines: id"), text=text, good=good, bad=bad)
+
+
+_SIDES = ("good", "bad")

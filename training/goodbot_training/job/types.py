@@ -32,7 +32,7 @@ from goodbot_training.job.rated import (
     turn_of,
 )
 from goodbot_training.job.settings import TrainingSettings, as_number, as_whole, data_error
-from goodbot_training.job.trials import NoteTrial
+from goodbot_training.job.trials import NoteTrial, RatedLine
 
 __all__ = [
     "COLDEST",
@@ -107,6 +107,8 @@ class Job:
     """Of earlier rounds on this base, passed or not: the gate's claims rest on all of them."""
     trials: tuple[NoteTrial, ...] = ()
     """The notes that the candidate is tried without."""
+    lines: tuple[RatedLine, ...] = ()
+    """What people have asked for, which is compared with their ratings; see `round.refuting`."""
     sampling: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the bot's answers are drawn with: `temperature` and filters, checked. Empty: not told."""
     checkpoints: Path | None = None
@@ -179,6 +181,7 @@ class Job:
             unrated=tuple(_conversations(job.get("unrated"), "unrated")),
             judged=tuple(HeldOutSums.parse(entry) for entry in as_list(job.get("judged"), "judged")),
             trials=tuple(NoteTrial.parse(entry) for entry in as_list(job.get("notes"), "notes")),
+            lines=tuple(RatedLine.parse(entry) for entry in as_list(job.get("lines"), "lines")),
             sampling=_sampling(job.get("sampling") or {}),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),

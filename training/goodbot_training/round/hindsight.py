@@ -76,9 +76,9 @@ def teach(
         if not passes(job, item):
             continue
         most = vocabulary, job.settings.max_sequence_tokens - len(rollout.turn.response)
-        student = _prompt(item.messages, item, backend, most)
+        student = prompt_of(item.messages, item, backend, most)
         worded = [
-            (_prompt(with_words(item.messages, one.text), item, backend, most), one.weight)
+            (prompt_of(with_words(item.messages, one.text), item, backend, most), one.weight)
             for one in item.hindsight
         ]
         teachers = [(prompt, weight) for prompt, weight in worded if prompt and weight]
@@ -121,7 +121,7 @@ class _Pass:
     weight: float = 0.0
 
 
-def _prompt(
+def prompt_of(
     messages: Sequence[Message], item: RatedSample, backend: TrainingBackend, most: tuple[float, int]
 ) -> tuple[int, ...]:
     """Its tokens by the model's own template; empty where it refuses it, or the model has no place for it.

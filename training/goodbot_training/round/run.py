@@ -27,7 +27,7 @@ from goodbot_training.gate import Verdict, decide, measure
 from goodbot_training.job.types import Job
 from goodbot_training.memory.fit import Memory, peak_memory
 from goodbot_training.objectives import make_objective
-from goodbot_training.round import attempts, contested, notes, retiring, telling
+from goodbot_training.round import attempts, contested, notes, refuting, retiring, telling
 from goodbot_training.round.checkpoints import Checkpoints, RoundState
 from goodbot_training.round.dataset import Dataset, gather
 from goodbot_training.round.hindsight import passes
@@ -123,6 +123,7 @@ def _published(
                 if found := learnt.measure(job, before, backend, candidate, temperature=heat):
                     emit(found.event())
             retiring.try_without(job, backend, candidate, emit)
+            refuting.compare(job, backend, material.train, emit)
             backend.load_adapter(candidate)  # the gate has sampled by whichever version
             fingerprint.write(backend, candidate)
         for path in sorted(candidate.iterdir()):  # to where the daemon looks for them

@@ -175,10 +175,11 @@ class OwnerNews:
             await self._courier.tell(asks_to_share(owner, self._reads(owner)))
 
     async def _look_at_notes(self) -> None:
-        """Tell whose notes they are, owners of what others share, which are not needed any more."""
+        """Tell whose notes they are, owners of what others share, which no prompt has any more."""
         for one in await self._store.read(lambda db: distilled.retired(db, self._pool)):
+            key = "noted_refuted" if one.refuted else "noted_learnt"
             for person in (one.person,) if one.person else self._owners():
-                text = say("noted_learnt", self._reads(person), number=one.note, note=one.text)
+                text = say(key, self._reads(person), number=one.note, note=one.text)
                 await self._tell(f"retired {one.run} {one.note} {person}", person, text)
 
     async def _ended(self, kind: str, now_so: Container[str]) -> None:

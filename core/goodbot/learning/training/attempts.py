@@ -167,3 +167,7 @@ async def keep(store: Store, run: int, event: Mapping[str, Any], now: float) -> 
         retired = [int(one["id"]) for one in event["notes"] if one["retired"]]
         with boundary(logger, "which notes run %d has learnt was not stored", run):
             await store.write(lambda db: distilled.retire(db, run, retired))
+    elif event["event"] == "lines":
+        refuted = [int(one["id"]) for one in event["lines"] if one["refuted"]]
+        with boundary(logger, "which notes the ratings of run %d refute was not stored", run):
+            await store.write(lambda db: distilled.refute(db, run, refuted))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which notes a round teaches, on which answers, and on which questions each is tried without.
+"""Which notes a round teaches, on which answers, on which questions each is tried without, and which are
+compared with the ratings of whoever asked for them.
 
 A note steers prompts of whoever it speaks for, and so does what is learnt of it: it is taught on answers to
 them that they have rated, at most with the weight of their ratings, and inside their share of the round.
@@ -7,7 +8,7 @@ them that they have rated, at most with the weight of their ratings, and inside 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ import aiosqlite
 
 from goodbot.access.authorization import person
 from goodbot.api.events import ChannelRef, UserRef
+from goodbot.api.labels import majority
 from goodbot.api.manners import formed
 from goodbot.api.noted import with_line
 from goodbot.api.turns import Turn
@@ -36,6 +38,14 @@ class NoteLines(Protocol):
 
     async def chosen(self, db: aiosqlite.Connection, channel: ChannelRef, talker: UserRef) -> list[Note]:
         """Those that an answer to somebody there follows, the most important first."""
+        ...
+
+    async def of_person(self, db: aiosqlite.Connection, who: str) -> list[Note]:
+        """Those of a person, of all their linked accounts."""
+        ...
+
+    async def follows(self, db: aiosqlite.Connection) -> bool:
+        """Whether the model is asked to follow any."""
         ...
 
     def told(self, texts: Sequence[str]) -> str:
@@ -121,6 +131,36 @@ async def tried(
             if asks and len(found.get(note.id, [0] * _PROMPTS)) < _PROMPTS:
                 found[note.id].append(trial)
     return [{"id": id_, "prompts": prompts} for id_, prompts in found.items() if prompts]
+
+
+async def compared(
+    db: aiosqlite.Connection, core: Core, lines: NoteLines | None, items: Sequence[RunItem]
+) -> list[dict[str, Any]]:
+    """What a job says of each note that somebody made in this round: its number, what a prompt says that has
+    no other, and which of their answers they called good, and bad.
+
+    A note is compared once, with the ratings among which it was made: later answers follow it. Nothing
+    where the answers are read elsewhere.
+    """
+    if lines is None or core.backend.remote or not await lines.follows(db):
+        return []
+    rated: defaultdict[str, dict[str, bool | None]] = defaultdict(dict)
+    fresh = [item.turn for item in items if not item.replayed]
+    for item in items:
+        if item.split == "train" and item.weight and not item.replayed:
+            for rater, opinion in item.labels.items():
+                rated[rater][item.turn] = majority([opinion])
+    found: list[dict[str, Any]] = []
+    for rater, opinions in sorted(rated.items()):
+        own = [note for note in await lines.of_person(db, rater) if note.in_use and not note.edited]
+        made = await distilled.made_of(db, {note.id: note.ratings for note in own}, fresh)
+        good, bad = ([turn for turn, one in opinions.items() if one is liked] for liked in (True, False))
+        found += [
+            {"id": note.id, "text": lines.told([note.text]), "good": good, "bad": bad}
+            for note in sorted(own, key=lambda note: -note.said_last)
+            if note.id in made
+        ]
+    return found
 
 
 async def _questions(db: aiosqlite.Connection, core: Core, run: int, items: Sequence[RunItem]) -> list[Turn]:

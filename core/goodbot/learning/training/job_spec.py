@@ -48,7 +48,7 @@ async def make_job(
     It teaches notes of `lines`.
     The core's `anchors` are what the gate asks; without any, it asks what the items ask, and those of the
     rounds before: what is lost may be what nobody asked this time. What nobody has rated shows what was
-    learnt: this, and the notes that are tried, may differ when a run is taken up again.
+    learnt: this, and the notes that are tried or compared, may differ when a run is taken up again.
     Raises TrainingError when an answer is gone, and AdapterError.
     """
     store, pool = core.store, core.pool
@@ -82,6 +82,7 @@ async def make_job(
         "anchors": anchors,
         "unrated": await store.read(lambda db: asked.unrated(db, pool, _UNRATED)),
         "notes": await store.read(lambda db: distilling.tried(db, core, lines, run, items)),
+        "lines": await store.read(lambda db: distilling.compared(db, core, lines, items)),
         "background": background,
         "judged": await store.read(lambda db: verdicts.judged(db, pool, run)),
     }
