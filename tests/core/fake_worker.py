@@ -89,6 +89,8 @@ def train() -> int:
         return 0
     if modes.get("retire"):
         emit(event="notes", notes=[{"id": one["id"], "retired": True} for one in job["notes"]])
+    if modes.get("refute"):
+        emit(event="lines", lines=[{"id": one["id"], "refuted": True} for one in job["lines"]])
     refused = mode == "refuse"
     if shifts := modes.get("learnt"):
         asked = [{"id": item["id"], "before": item["response"], "after": "New."} for item in job["items"]]

@@ -176,6 +176,18 @@ def test_a_better_answer_tells_by_its_length_or_is_an_example() -> None:
     assert of_better("<|>", "a", marks.ANY) is None
 
 
+def test_a_bare_word_is_no_example_of_how_to_say_things() -> None:
+    """It says what was wrong with that answer; a model that is shown it says it to other questions, too."""
+    assert of_better("9.", "8.", marks.ANY) is None
+    assert of_better("Piglet.", "Puppy.", marks.ANY) is None
+    assert (found := of_better("9.", "4 plus 5 is 9.", marks.ANY)) is not None
+    assert found.rule == "long"
+    assert (found := of_better("Ahoy, me hearty!", "Hello there.", marks.ANY)) is not None
+    assert found.text == "Answer more like this: Ahoy, me hearty!"
+    assert (found := of_better("パリはフランスの首都です。", "パリ。", marks.ANY)) is not None
+    assert found.rule == "", "words that are not parted by spaces are counted by their bytes"
+
+
 def test_notes_give_way_before_a_question_does() -> None:
     room = Room(context=200, answer=50)
     fits = prompts.compose("Be kind.", [], "Hi", room, notes="Short.")
