@@ -51,6 +51,7 @@ TRIES = {
     ),
     "kl 0": Try(why="the base pulls back what is good, the longer the more", settings={"kl": 0.0}),
     "4 passes": Try(why="a round overshoots, and comes back with more steps", settings={"max_passes": 4}),
+    "32 steps": Try(why="as many steps as a round of 40 has", settings={"steps": 32}),
     "whole": Try(why="three fifths of the way were set on rounds of 40", settings={"strength": 0.85}),
     "200 steps": Try(why="200 ratings are looked at 5 times and not 8", settings={"steps": 200}),
 }
