@@ -34,6 +34,7 @@ BRIEF = f'{FRAME}"Answer briefly, in fewer words."'
         ([0.0] * 8, [0.0] * 8, False),
         ([-2.0] * 3, [1.0] * 30, False),  # three good ones tell nothing
         ([-2.0] * 5 + [2.0] * 4, [-1.0] * 5 + [1.0] * 6, False),  # chance does as much
+        ([-2.0] * 7 + [500.0], [1.0] * 8, True),  # one that the line makes sure counts no more than others
     ],
 )
 def test_a_line_is_refuted_where_bad_answers_follow_it_more_than_good_ones_beyond_chance(
@@ -103,8 +104,9 @@ def told(good: int, bad: int, reader: Any, **changes: Any) -> list[dict[str, Any
 @pytest.mark.parametrize(("good", "bad", "refuted"), [(6, 2, True), (2, 6, False)])
 def test_who_likes_long_answers_refutes_a_line_for_brief_ones(good: int, bad: int, refuted: bool) -> None:
     reader: Any = Reader()
-    ahead = 0.0 if refuted else 1.0
-    assert told(good, bad, reader) == [{"id": 5, "refuted": refuted, "good": 5, "bad": 5, "ahead": ahead}]
+    [found] = told(good, bad, reader)
+    assert (found["id"], found["refuted"], found["good"], found["bad"]) == (5, refuted, 5, 5)
+    assert found["ahead"] == (-4.0 if refuted else 4.0), "1 nat more of the short ones, 3 less of the others"
     assert reader.read == 10, "what the base says without it is known"
 
 
@@ -126,7 +128,7 @@ def test_the_base_reads_each_answer_with_the_line_and_without(
     train = [row for row in build_rollouts(job, one)[0] if row.split == "train"]
     seen: dict[str, list[float]] = {}
     monkeypatch.setattr(
-        refuting.Borne, "of", lambda good, bad: seen.update(good=good, bad=bad) or Borne(2, 2, 0.5)
+        refuting.Borne, "of", lambda good, bad: seen.update(good=good, bad=bad) or Borne(2, 2, 0.5, 1.0)
     )
     compare(job, one, train, lambda event: None)
     rows = {row.id: row for row in train}

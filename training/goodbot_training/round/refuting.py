@@ -8,9 +8,12 @@ line as the only one in the prompt, and without it, and the larger
     LR(y) = log π_base(y | x, line) - log π_base(y | x)
 
 the more does the answer follow the line. A line is borne out where the answers that they called good follow
-it more than the bad ones. It is refuted where in clearly less than half of the pairs of a good and a bad one
-the good one follows it more: less by 1.28 errors of that share (Mann and Whitney's, one-sided 90 %). A line
-that does nothing is refuted one time in ten, and then nothing is lost.
+it more than the bad ones do, in the mean, each counted up to 3 nats. It is refuted where they follow it less,
+by 1.28 errors of that difference between answers of one kind (one-sided 90 %). A line that does nothing is
+refuted one time in ten, and then nothing is lost.
+
+On 18 rounds of contradicting words of the shipped model (seeds that no page uses) it refuted 66 of 78 lines
+for another style than was liked and none of 66 for that one. By ranks in place of means it were 49.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, pvariance
 
 from goodbot.api.backend import TrainingBackend
 from goodbot.api.noted import with_line
@@ -37,6 +41,8 @@ ANSWERS = 32
 _FEWEST = 4
 """Answers of each kind, of which fewer tell nothing."""
 _DEVIATIONS = 1.28
+_CLIP = 3.0
+"""Nats up to which an answer is counted: one that the line rules out says no more than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +52,21 @@ class Borne:
     good: int
     bad: int
     ahead: float
-    """The share of the pairs in which the good answer follows it more; of two alike half."""
+    """Nats by which the good answers follow it more, in the mean."""
+    error: float
+    """Of that, if good and bad ones follow it alike."""
 
     @classmethod
     def of(cls, good: Sequence[float], bad: Sequence[float]) -> Borne:
-        """By LR of the answers that were called good, and bad."""
-        pairs = [(one > other) + (one == other) / 2 for one in good for other in bad]
-        return cls(len(good), len(bad), sum(pairs) / len(pairs) if pairs else 0.5)
+        """By LR of the answers that were called good, and bad; of each there is one."""
+        one, other = ([max(-_CLIP, min(_CLIP, ratio)) for ratio in kind] for kind in (good, bad))
+        error = math.sqrt(pvariance([*one, *other]) * (1 / len(one) + 1 / len(other)))
+        return cls(len(one), len(other), fmean(one) - fmean(other), error)
 
     @property
     def refuted(self) -> bool:
         """Whether the ratings speak against the line."""
-        if min(self.good, self.bad) < _FEWEST:
-            return False
-        error = math.sqrt((self.good + self.bad + 1) / (12 * self.good * self.bad))
-        return self.ahead < 0.5 - _DEVIATIONS * error
+        return min(self.good, self.bad) >= _FEWEST and self.ahead < -_DEVIATIONS * self.error
 
 
 def compare(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout], emit: telling.Emit) -> None:
@@ -78,9 +84,10 @@ def compare(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout], emi
     for line, rated in lines:
         found = _ratios(job, backend, line, rated, plain, tell)
         good, bad = ([found[id_] for id_ in found if id_ in ids] for ids in (line.good, line.bad))
-        borne = Borne.of(good, bad)
-        entry = {"id": line.id, "refuted": borne.refuted, "good": borne.good, "bad": borne.bad}
-        told.append({**entry, "ahead": round(borne.ahead, 4)})
+        if good and bad:
+            borne = Borne.of(good, bad)
+            entry = {"id": line.id, "refuted": borne.refuted, "good": borne.good, "bad": borne.bad}
+            told.append({**entry, "ahead": round(borne.ahead, 4), "error": round(borne.error, 4)})
     emit({"event": "lines", "lines": told})
 
 
