@@ -49,6 +49,10 @@ TRIES = {
         why="the same, mended: a good answer that becomes unlikely weighs less, too",
         settings={"objective": "tests.learning.larger:doubting"},
     ),
+    "lasting": Try(
+        why="the same, mended: the push against bad answers outlasts the wrong good ones",
+        settings={"objective": "tests.learning.larger:lasting"},
+    ),
     "kl 0": Try(why="the base pulls back what is good, the longer the more", settings={"kl": 0.0}),
     "4 passes": Try(why="a round overshoots, and comes back with more steps", settings={"max_passes": 4}),
     "32 steps": Try(why="as many steps as a round of 40 has", settings={"steps": 32}),
@@ -59,14 +63,27 @@ TRIES = {
 
 def doubting(settings: TrainingSettings) -> Objective:
     """`tapered`, where a good answer, too, weighs what the policy has left of it."""
-    tapered = mispo.VARIANTS["tapered"]
 
     def tokens(xp: Any, ratios: mispo.Ratios, low: float, high: float) -> Any:
         left = xp.exp(xp.clip(xp.cumsum(ratios.log, axis=1), None, 0.0))
-        return xp.where(ratios.advantages > 0, left, tapered.tokens(xp, ratios, low, high))
+        return xp.where(ratios.advantages > 0, left, mispo.taper(xp, ratios.log, ratios.reference))
 
-    mispo.VARIANTS["doubting"] = replace(tapered, tokens=tokens)
-    loss = replace(mispo.MisPo.from_settings(replace(settings, objective="tapered")), variant="doubting")
+    return _like_tapered(settings, "doubting", tokens)
+
+
+def lasting(settings: TrainingSettings) -> Objective:
+    """`tapered`, where a third of the push against a bad answer lasts."""
+
+    def tokens(xp: Any, ratios: mispo.Ratios, low: float, high: float) -> Any:
+        left = xp.clip(xp.exp(xp.clip(xp.cumsum(ratios.log, axis=1), None, 0.0)), 1 / 3, None)
+        return xp.where(ratios.advantages > 0, 1.0, left * (1.0 - xp.exp(ratios.reference)))
+
+    return _like_tapered(settings, "lasting", tokens)
+
+
+def _like_tapered(settings: TrainingSettings, name: str, tokens: mispo.TokenTerm) -> Objective:
+    mispo.VARIANTS[name] = replace(mispo.VARIANTS["tapered"], tokens=tokens)
+    loss = replace(mispo.MisPo.from_settings(replace(settings, objective="tapered")), variant=name)
     return Objective(loss, partial(compute_advantages, decay=settings.ema_decay))
 
 

@@ -127,9 +127,12 @@ def test_the_base_reads_each_answer_with_the_line_and_without(
     monkeypatch.setattr(refuting, "_FEWEST", 2)
     train = [row for row in build_rollouts(job, one)[0] if row.split == "train"]
     seen: dict[str, list[float]] = {}
-    monkeypatch.setattr(
-        refuting.Borne, "of", lambda good, bad: seen.update(good=good, bad=bad) or Borne(2, 2, 0.5, 1.0)
-    )
+
+    def of(good: list[float], bad: list[float]) -> Borne:
+        seen.update(good=good, bad=bad)
+        return Borne(2, 2, 0.5, 1.0)
+
+    monkeypatch.setattr(refuting.Borne, "of", of)
     compare(job, one, train, lambda event: None)
     rows = {row.id: row for row in train}
     for kind, ids in (("good", ("turn-1", "turn-3")), ("bad", ("turn-0", "turn-2"))):
