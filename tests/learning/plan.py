@@ -76,7 +76,6 @@ WORDED = (
     "hybrid",
     "hybrid, all tokens",
     "hybrid + note",
-    "tapered + note",
     "tapered + all notes",
     TRL,
     "OpenClaw, combined",
@@ -84,6 +83,8 @@ WORDED = (
 STEERED = tuple(arm for arm in WORDED if arm not in ("any wish", TRL, "OpenClaw, combined"))
 ELSEWHERE = ("frozen", "notes", DEFAULT, "hindsight", "hybrid", "hybrid + note", TRL)
 """On the other bases: without what was out of the question on the shipped one."""
+COMPARED = ("tapered + note",)
+"""Where words can be refuted; with injected ones there is no note of the one who judges."""
 MISLED = ("frozen", DEFAULT, "hindsight", "hybrid")
 EPISODES = tuple(name for name in STREAMS if name.startswith("episodes"))
 WORDS = (
@@ -91,6 +92,8 @@ WORDS = (
     Part(base="tiny", streams=("chips",), arms=WORDED),
     Part(base="tiny", streams=("irrelevant", "contradicting", "injected"), arms=STEERED, likes=STYLES),
     Part(base="tiny", streams=("12 chips", "80 chips", "better", "flip with reasons"), arms=STEERED),
+    Part(base="tiny", streams=("reasons", "irrelevant", "contradicting"), arms=COMPARED, likes=STYLES),
+    Part(base="tiny", streams=("chips", "12 chips", "better"), arms=COMPARED),
     Part(
         base="llama", streams=("chips", "reasons", "80 chips", "better", "flip with reasons"), arms=ELSEWHERE
     ),
