@@ -111,7 +111,7 @@ async def test_a_reason_and_a_better_answer_are_lines_too(tmp_path: Path) -> Non
         assert '"no lists, please"' in await system(bot)
         second = await bad(bot)
         assert "Noted: your words." in await bot.command("reason", f"{second.turn} say my name")
-        assert "Noted: more like your answer." in await bot.command("better", f"{second.turn} Baby do not")
+        assert "Noted: more like your answer." in await bot.command("better", f"{second.turn} Baby, do not")
         third = await bad(bot)
         assert "Noted: more detail." in await bot.command("better", f"{third.turn} {'long ' * 30}")
         said = await system(bot)
@@ -123,7 +123,7 @@ async def test_a_reason_and_a_better_answer_are_lines_too(tmp_path: Path) -> Non
 
 async def test_a_rating_that_comes_after_its_words_says_what_they_come_to(tmp_path: Path) -> None:
     noted = ["Noted: your words.", "Noted: more like your answer.", "Noted: more detail."]
-    typed = [("reason", "say my name"), ("better", "Baby do not"), ("better", "long " * 30)]
+    typed = [("reason", "say my name"), ("better", "Baby, do not"), ("better", "long " * 30)]
     async with noting(tmp_path) as bot:
         for (word, text), told in zip(typed, noted, strict=True):
             answer = await bot.say("What is love?")
@@ -442,10 +442,10 @@ async def test_ratings_that_an_owner_leaves_out_leave_no_line(tmp_path: Path) ->
 async def test_the_last_better_answer_of_a_person_counts(tmp_path: Path) -> None:
     async with noting(tmp_path) as bot:
         answer = await bad(bot)
-        await bot.command("better", f"{answer.turn} Baby do not")
-        await bot.command("better", f"{answer.turn} Baby, do")
+        await bot.command("better", f"{answer.turn} Baby, do not")
+        await bot.command("better", f"{answer.turn} Baby, do hurt")
         said = await system(bot)
-        assert ("Baby do not" in said, "Baby, do" in said) == (False, True)
+        assert ("Baby, do not" in said, "Baby, do hurt" in said) == (False, True)
         assert "Taken back" in await bot.command("undo", answer.turn)
         assert await system(bot) == ""
 
