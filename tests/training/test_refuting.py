@@ -43,9 +43,14 @@ def test_a_line_is_refuted_where_bad_answers_follow_it_more_than_good_ones_beyon
     assert Borne.of(good, bad).refuted is refuted
 
 
-def test_a_line_that_does_nothing_is_refuted_one_time_in_ten() -> None:
+def test_a_line_that_says_little_for_bad_answers_is_not_refuted_however_sure_that_is() -> None:
+    assert not Borne.of([0.0, -0.1] * 50, [0.5, 0.4] * 50).refuted
+    assert Borne.of([0.0, -0.1] * 50, [1.0, 0.9] * 50).refuted
+
+
+def test_by_chance_a_line_is_refuted_one_time_in_ten_at_most() -> None:
     chance = np.random.default_rng(0)
-    drawn = [Borne.of(chance.normal(size=10).tolist(), chance.normal(size=20).tolist()) for _ in range(2000)]
+    drawn = [Borne.of(*(chance.normal(0, 2, n).tolist() for n in (10, 20))) for _ in range(2000)]
     assert 0.07 < sum(one.refuted for one in drawn) / len(drawn) < 0.13
 
 

@@ -9,11 +9,11 @@ line as the only one in the prompt, and without it, and the larger
 
 the more does the answer follow the line. A line is borne out where the answers that they called good follow
 it more than the bad ones do, in the mean, each counted up to 3 nats. It is refuted where they follow it less,
-by 1.28 errors of that difference between answers of one kind (one-sided 90 %). A line that does nothing is
-refuted one time in ten, and then nothing is lost.
+by 1.28 errors of that difference between answers of one kind (one-sided 90 %), and by .75 nats: a line about
+something else moves answers a little, whichever, and is nobody's to choose by that.
 
-On 18 rounds of contradicting words of the shipped model (seeds that no page uses) it refuted 66 of 78 lines
-for another style than was liked and none of 66 for that one. By ranks in place of means it were 49.
+On 12 rounds of the shipped model (seeds that no page uses) it refuted 73 % of the lines for another style
+than was liked, none for that one, and 3 % of those about something else; without the .75 nats 77, 0 and 36 %.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ ANSWERS = 32
 _FEWEST = 4
 """Answers of each kind, of which fewer tell nothing."""
 _DEVIATIONS = 1.28
+_LEAST = 0.75
+"""Nats by which good answers must follow it less."""
 _CLIP = 3.0
 """Nats up to which an answer is counted: one that the line rules out says no more than that."""
 
@@ -66,7 +68,8 @@ class Borne:
     @property
     def refuted(self) -> bool:
         """Whether the ratings speak against the line."""
-        return min(self.good, self.bad) >= _FEWEST and self.ahead < -_DEVIATIONS * self.error
+        enough = min(self.good, self.bad) >= _FEWEST
+        return enough and self.ahead < -max(_LEAST, _DEVIATIONS * self.error)
 
 
 def compare(job: Job, backend: TrainingBackend, rollouts: Sequence[Rollout], emit: telling.Emit) -> None:
