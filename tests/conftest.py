@@ -26,6 +26,7 @@ pytest_plugins = (
     "tests.unsteady",
     "tests.openers",
     "tests.busy",
+    "tests.postgres",
 )
 
 # What tests expect are the numbers of fp32 on a processor; on a GPU torch computes in bf16.

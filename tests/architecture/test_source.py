@@ -47,6 +47,8 @@ EXPRESSIONS = {
     "core/goodbot/api/manners.py": "a server's refusals, 300 characters at most; no repeats",
     "connectors/goodbot_connectors/api/proxy/pictures.py": "requests of programs, piece by piece, bounded",
     # path: on whose words it runs, and why it cannot go quadratic
+    "core/goodbot/store/postgres/dialect.py": "our own statements, never what people say; one class a repeat",
+    "core/goodbot/store/postgres/ddl.py": "our own schema",
     "core/goodbot/features/filters/addresses.py": "all that would be learnt; one class a match",
     "core/goodbot/features/filters/numbers.py": "all that would be learnt; one class a match",
     "core/goodbot/features/judges/rule.py": "results of tools, short lines; anchored at their start",

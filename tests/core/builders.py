@@ -305,11 +305,7 @@ INTERRUPTED = (
 
 
 async def rows(store: Store, sql: str, values: Any = ()) -> list[Any]:
-    async def operation(db: Any) -> list[Any]:
-        async with db.execute(sql, values) as found:
-            return [tuple(row) async for row in found]
-
-    return await store.read(operation)
+    return await store.read(lambda db: fetch(db, sql, values))
 
 
 async def check(bot: Bot) -> None:

@@ -14,6 +14,7 @@ import pytest
 from goodbot.api.commands import OLD, Grant, of
 from goodbot.cli import parser
 from goodbot.config import sections
+from goodbot.config.database import StoreConfig
 from goodbot_training.tiny import show
 
 from tests.architecture.source import ROOT, modules, pyproject
@@ -33,6 +34,7 @@ SECTIONS = {
     "judge": sections.JudgeConfig,
     "adapters": sections.AdaptersConfig,
     "privacy": sections.PrivacyConfig,
+    "store": StoreConfig,
     "http": sections.HttpConfig,
     "log": sections.LogConfig,
     "plugins": sections.PluginsConfig,

@@ -76,7 +76,7 @@ async def export(call: Call) -> Result:
 async def _write(s: Services, snapshot: Snapshot, wanted: Selection, said: dict[str, str]) -> str:
     """All of it as it was at one moment; other readers and writers go on meanwhile."""
     try:
-        async with exporting.moment(s.store.path) as db:
+        async with s.store.moment() as db:
             known = await exporting.identities(db) if "redact" in said else None
             masker = await asyncio.to_thread(Masker, known) if known else None
             ids = await selection.chosen(db, wanted)

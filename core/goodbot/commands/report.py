@@ -19,7 +19,7 @@ from goodbot.commands.base import Call, Result
 from goodbot.commands.overview import rated
 from goodbot.learning import reward_model
 from goodbot.learning.adapters import lineage
-from goodbot.store import exporting, fixed, news, predictions, reporting
+from goodbot.store import fixed, news, predictions, reporting
 
 if TYPE_CHECKING:
     from goodbot.commands.services import Services
@@ -100,7 +100,7 @@ async def _shown(call: Call, parts: Mapping[str, ReportPart], count: Callable[[i
     line = [*lineage.ancestors(rows, live)]
     learnt: dict[int, int] = {}
     seen = 0
-    async with exporting.moment(s.store.path) as db:
+    async with s.store.moment() as db:
         viewer = await viewer_of(db, s.authorization, call.user)
         if viewer is None:
             raise UsageError(say("see_report", call.user.language))

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from goodbot.base import cage
 from goodbot.base.errors import ConfigError
 from goodbot.base.worded import Worded
+from goodbot.config.database import StoreConfig
 from goodbot.config.sections import (
     AdaptersConfig,
     EncryptionConfig,
@@ -48,6 +49,7 @@ __all__ = [
     "PrivacyConfig",
     "SamplingConfig",
     "ServingConfig",
+    "StoreConfig",
     "TrainingConfig",
     "default_home",
     "encryptions",
@@ -76,6 +78,7 @@ class Config:
     adapters: AdaptersConfig = field(default_factory=AdaptersConfig)
     privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
     encryption: EncryptionConfig = field(default_factory=EncryptionConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
     log: LogConfig = field(default_factory=LogConfig)
     plugins: PluginsConfig = field(default_factory=PluginsConfig)
@@ -123,6 +126,7 @@ _SECTIONS = {
     "adapters": AdaptersConfig,
     "privacy": PrivacyConfig,
     "encryption": EncryptionConfig,
+    "store": StoreConfig,
     "http": HttpConfig,
     "log": LogConfig,
     "plugins": PluginsConfig,

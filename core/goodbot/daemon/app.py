@@ -26,6 +26,7 @@ from goodbot.daemon.parts import OperatingParts
 from goodbot.learning.core import Chosen
 from goodbot.learning.idle import Readings
 from goodbot.store import Store, inspection, renames, trail, workshop
+from goodbot.store.opening import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ class App(OperatingParts):
             await asyncio.to_thread(clear.sweep, home)
             await asyncio.to_thread(workshop.sweep, home)
             vault.register(home, chosen.config.encryption)
-            store = await Store.open(home / "goodbot.db", chosen.policy)
+            store = await open_store(home / DATABASE, chosen.config.store, chosen.policy)
             last_to_first.push_async_callback(store.close)
             await _adopt(chosen, store)
             core = wiring.opened(chosen, store)

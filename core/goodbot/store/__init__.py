@@ -18,7 +18,7 @@ import itertools
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ from goodbot.api.rewards import RewardPolicy
 from goodbot.base.clock import growing
 from goodbot.base.errors import StoreDamagedError, StoreError
 from goodbot.base.worded import Worded, said_by
-from goodbot.store import cipher, soundness, teaching
+from goodbot.store import cipher, inspection, soundness, teaching
 from goodbot.store.commit_queue import CommitQueue, Operation, explain, is_damage
 from goodbot.store.connection import connect, put_away, set_pragmas
 from goodbot.store.inline import Quick
@@ -95,7 +95,7 @@ class Store:
         store._unchecked = not sound
         try:
             if policy is not None:
-                await store.write(lambda db: teaching.count_all(db, policy.name))
+                await store.write(lambda db: teaching.count_all(db, policy))
         except BaseException:
             await store.close()
             raise
@@ -175,6 +175,13 @@ class Store:
             raise await self._not_read(error) from error
         finally:
             self._snapshots -= 1
+
+    @contextlib.asynccontextmanager
+    async def moment(self) -> AsyncGenerator[aiosqlite.Connection]:
+        """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
+        async with inspection.look(self.path) as db:
+            await db.execute("BEGIN")
+            yield db
 
     async def _not_read(self, error: Exception) -> Exception:
         """Why something was not read, as a sentence."""

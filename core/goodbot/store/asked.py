@@ -27,7 +27,7 @@ async def earlier(db: aiosqlite.Connection, pool: Pool, run: int, limit: int) ->
         " JOIN runs r ON r.id = i.run WHERE (r.scope, r.model) = (:scope, :model) AND r.id < :run"
         " AND r.state IN ('activated', 'refused')"
         " AND t.id NOT IN (SELECT turn FROM run_items WHERE run = :run)"
-        f" AND {CONSENT} GROUP BY t.id ORDER BY max(r.id) DESC, t.id LIMIT :limit",
+        f" AND {CONSENT} GROUP BY t.seq ORDER BY max(r.id) DESC, t.id LIMIT :limit",
         {**pool.values(), "run": run, "limit": limit},
     )
     return _messages(rows)

@@ -15,6 +15,8 @@ from goodbot.store.training_pool import Pool
 
 _LOOKED_AT = 4
 """So many times as many answers are looked at: what was taken back since counts for nothing."""
+_SAID = ("json_extract(value, '$[0]')", "json_extract(value, '$[1]')")
+_NUMBERS = ("json_extract(value, '$[2]')", "json_extract(value, '$[3]')")
 _PAST = (
     "SELECT i.turn, i.labels FROM run_items i JOIN runs r ON r.id = i.run"
     " WHERE (r.scope, r.model) = (:scope, :model) AND r.state IN ('activated', 'refused')"
@@ -54,7 +56,7 @@ async def changed(
     which = training_pool.fresh(replay)
     if repeated:
         which = f"{which} UNION ALL {training_pool.AGAIN}"
-    was = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(4))
+    was = ", ".join((*_SAID, *(f"CAST({one} AS INTEGER)" for one in _NUMBERS)))
     rows = await fetch(
         db,
         f"SELECT * FROM (SELECT {was} FROM json_each(:then)"  # noqa: S608

@@ -34,8 +34,10 @@ async def enable(db: aiosqlite.Connection, channel: ChannelRef, by: str, now: fl
     rows = await db.execute(
         "INSERT INTO channels (connector, account, channel, enabled_by, enabled_at)"
         " VALUES (:connector, :account, :channel, :by, :now)"
-        " ON CONFLICT DO UPDATE SET off_at = NULL, enabled_by = :by, enabled_at = :now,"
-        " noticed_at = iif(noticed_at BETWEEN :stale AND :now, noticed_at, NULL) WHERE off_at IS NOT NULL",
+        " ON CONFLICT (connector, account, channel) DO UPDATE"
+        " SET off_at = NULL, enabled_by = :by, enabled_at = :now,"
+        " noticed_at = iif(channels.noticed_at BETWEEN :stale AND :now, channels.noticed_at, NULL)"
+        " WHERE channels.off_at IS NOT NULL",
         {
             "connector": channel.connector,
             "account": channel.account,
@@ -122,7 +124,10 @@ async def settle(
 ) -> None:
     """A connector runs, so its account is known: bring its rows and the config together."""
     await db.execute(
-        "UPDATE OR IGNORE channels SET account = ? WHERE connector = ? AND account = ''", (account, connector)
+        "UPDATE channels SET account = :account WHERE connector = :connector AND account = ''"
+        " AND NOT EXISTS (SELECT 1 FROM channels c WHERE"
+        " (c.connector, c.account, c.channel) = (:connector, :account, channels.channel))",
+        {"account": account, "connector": connector},
     )
     for channel in configured:
         await enable(db, channel, CONFIG, now)

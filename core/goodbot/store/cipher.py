@@ -19,6 +19,7 @@ from goodbot.base.worded import Worded
 from goodbot.config import vault
 from goodbot.config.layout import DATABASE
 from goodbot.config.vault import Vault, VaultRecord, database_key
+from goodbot.store.postgres import failures
 
 _MODULE = "sqlcipher3.dbapi2"
 _CLEAR = b"SQLite format 3\0"
@@ -30,9 +31,9 @@ _AGAIN = {
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """What SQLite raises; of SQLCipher's once that was loaded."""
+    """What SQLite raises; of SQLCipher's, and of PostgreSQL's, once that was loaded."""
     other: Any = sys.modules.get(_MODULE)
-    return (sqlite3.Error, other.Error) if other else (sqlite3.Error,)
+    return (sqlite3.Error, *((other.Error,) if other else ()), *failures.errors())
 
 
 def is_clear(path: Path) -> bool | None:

@@ -26,7 +26,8 @@ import aiosqlite
 from goodbot.base.errors import StoreDamagedError, StoreError, StoreFullError
 from goodbot.base.worded import Worded, said_by
 from goodbot.store import cipher
-from goodbot.store.inline import Breath, Direct
+from goodbot.store.inline import Breath, direct
+from goodbot.store.postgres import failures
 
 logger = logging.getLogger(__name__)
 
@@ -185,23 +186,23 @@ class CommitQueue:
 
     async def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, Exception | None]:
         """The operation's result, or the error that has undone it alone."""
-        direct = Direct(self.db)
-        await direct.execute("SAVEPOINT operation")
+        raw = direct(self.db)
+        await raw.execute("SAVEPOINT operation")
         result: tuple[Any, Exception | None]
         try:
             result = await operation(self.db), None
         except Exception as error:
-            if not self.db.in_transaction or _code(error) in _DISK | _DAMAGED:
+            if not self.db.in_transaction or _lost(error):
                 raise  # SQLite rolled everything back (disk full), or must
-            await direct.execute("ROLLBACK TO operation")
+            await raw.execute("ROLLBACK TO operation")
             result = None, explain(error)
-        await direct.execute("RELEASE operation")
+        await raw.execute("RELEASE operation")
         return result
 
     async def _roll_back(self, error: Exception, failure: Exception) -> None:
         """Leave the connection fit for the next batch, or mark it as not to be used again."""
         # A page that the disk did not give looks like a damaged one: `reopen` tells them apart.
-        lost = _code(error) in _DISK | _DAMAGED
+        lost = _lost(error)
         if isinstance(error, StoreDamagedError):
             self._damage, self.trouble = failure, said_by(failure)
         self._look_at_space([failure], stored=False)
@@ -235,6 +236,11 @@ def _code(error: Exception) -> int:
     return getattr(known, "sqlite_errorcode", 0) & 0xFF
 
 
+def _lost(error: Exception) -> bool:
+    """Whether the connection is not to be used again."""
+    return _code(error) in _DISK | _DAMAGED or failures.lost(error)
+
+
 class _Alone:
     """Marks an operation that runs outside of any transaction."""
 
@@ -260,7 +266,9 @@ def is_damage(error: Exception) -> bool:
 
 
 def explain(error: Exception, *, reading: bool = False) -> Exception:
-    """SQLite's own errors as sentences; other errors as they are. `reading`: else it was written."""
+    """The database's own errors as sentences; other errors as they are. `reading`: else it was written."""
+    if (known := failures.explain(error)) is not None:
+        return known
     if not isinstance(error, cipher.errors()):
         return error
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -30,7 +30,7 @@ from goodbot.store.training_pool import Pool
 _WHOSE = "coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater)"
 _LOST = (
     "SELECT DISTINCT n.run FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"  # noqa: S608
-    f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = b.value)"
+    f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = CAST(b.value AS INTEGER))"
 )
 _OTHER = (
     "ratings <> '[]' AND (state = 'kept' OR NOT EXISTS"
@@ -42,7 +42,7 @@ _OTHER = (
 _TRAINED = (
     f"SELECT DISTINCT e.seq, {_WHOSE} FROM events e JOIN turns t ON t.id = e.turn"  # noqa: S608
     " JOIN run_items i ON i.turn = e.turn JOIN runs r ON r.id = i.run"
-    " WHERE e.seq IN (SELECT value FROM json_each(:events)) AND (r.scope, r.model) = (:scope, :model)"
+    " WHERE e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:events)) AND (r.scope, r.model) = (:scope, :model)"
     " AND r.state IN ('running', 'activated') AND i.split = 'train' AND i.weight > 0"
     f" AND EXISTS (SELECT 1 FROM json_each(i.labels) c WHERE c.key = {_WHOSE}) AND {CONSENT}"
 )
@@ -119,7 +119,7 @@ async def texts(db: aiosqlite.Connection, ids: Iterable[int]) -> dict[int, str]:
     """Of the notes that are there still."""
     rows = await fetch(
         db,
-        "SELECT id, text FROM notes WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, text FROM notes WHERE id IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
         (codec.dump_json(sorted(set(ids))),),
     )
     return dict(rows)
@@ -133,14 +133,16 @@ async def lost(db: aiosqlite.Connection, run: int) -> bool:
 
 async def stale(db: aiosqlite.Connection, turn: str) -> set[int]:
     """The runs that went live of which a note rested on a rating of that turn that does not stand."""
-    which = "r.state = 'activated' AND b.value IN (SELECT seq FROM events WHERE turn = ?)"
+    which = "r.state = 'activated' AND CAST(b.value AS INTEGER) IN (SELECT seq FROM events WHERE turn = ?)"
     return {row[0] for row in await fetch(db, _LOST.format(which=which), (turn,))}
 
 
 async def rated(db: aiosqlite.Connection) -> list[str]:
     """The turns of all ratings on which such notes rested."""
     rows = await fetch(
-        db, "SELECT DISTINCT e.turn FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq = b.value"
+        db,
+        "SELECT DISTINCT e.turn FROM run_notes n, json_each(n.ratings) b"
+        " JOIN events e ON e.seq = CAST(b.value AS INTEGER)",
     )
     return [row[0] for row in rows]
 
@@ -152,7 +154,7 @@ async def learnt_from(
     rows = await fetch(
         db,
         "SELECT DISTINCT n.run, r.state FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"
-        " JOIN events e ON e.seq = b.value WHERE e.rater IN (SELECT value FROM json_each(?))"
+        " JOIN events e ON e.seq = CAST(b.value AS INTEGER) WHERE e.rater IN (SELECT value FROM json_each(?))"
         " OR e.turn IN (SELECT value FROM json_each(?))",
         (codec.dump_json(sorted(persons)), codec.dump_json(sorted(turns))),
     )
@@ -190,9 +192,8 @@ async def retired(db: aiosqlite.Connection, pool: Pool) -> list[Retired]:
     """The notes that the version in use goes without, each with the newest run that says so."""
     rows = await fetch(
         db,
-        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY}, {REFUTED}"  # noqa: S608
-        f" FROM ({notes.WITH_RATINGS} FROM run_notes d JOIN notes n ON n.id = d.note"
-        " WHERE d.state = 'retired' GROUP BY n.id) n"
+        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY} FROM ({notes.WITH_RATINGS}"  # noqa: S608
+        " FROM notes n WHERE n.id IN (SELECT note FROM run_notes WHERE state = 'retired')) n"
         " WHERE n.used ORDER BY n.id",
         pool.values(),
     )
@@ -230,7 +231,7 @@ async def answers(db: aiosqlite.Connection, runs: Sequence[int]) -> int:
     """On how many answers these runs have taught notes."""
     return await value(
         db,
-        "SELECT count(DISTINCT turn) FROM run_items WHERE run IN (SELECT value FROM json_each(?))"
+        "SELECT count(DISTINCT turn) FROM run_items WHERE run IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"
         " AND note_weight > 0",
         (codec.dump_json(list(runs)),),
         default=0,

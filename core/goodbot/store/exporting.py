@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from goodbot.api.completions import without_form
 from goodbot.api.export import ExportedAnswer, ExportedPair
 from goodbot.api.turns import Turn
 from goodbot.config import private
-from goodbot.store import codec, comparisons, feedback, inspection, people, teaching, turns
+from goodbot.store import codec, comparisons, feedback, people, teaching, turns
 from goodbot.store.consent import CONSENT
 from goodbot.store.query import fetch
 from goodbot.store.training_pool import Pool
@@ -59,14 +58,6 @@ async def identities(db: aiosqlite.Connection) -> Identities:
         " UNION SELECT 'thread', thread FROM turns ORDER BY 1, 2",
     )
     return Identities(people=[(row[0], row[1]) for row in who], places=[(row[0], row[1]) for row in places])
-
-
-@asynccontextmanager
-async def moment(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
-    """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
-    async with inspection.look(path) as db:
-        await db.execute("BEGIN")
-        yield db
 
 
 async def answers(

@@ -52,7 +52,7 @@ _CLICKS = ("reaction", "stars")
 _WHO = people.IDENTITY_OF.format("e.rater")
 # From the oldest that is open on, in order: a long queue is not read whole for each.
 _SINCE = (
-    "e.seq > :low AND e.seq <= :until AND (+e.seq > :after OR +e.seq IN (SELECT value FROM json_each(:open)))"
+    "e.seq > :low AND e.seq <= :until AND (+e.seq > :after OR +e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:open)))"
 )
 _UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE} ORDER BY e.seq DESC LIMIT :most"  # noqa: S608
 # A version is told once its training has ended; what was made after it waits, too.
@@ -131,7 +131,7 @@ async def waiting(db: aiosqlite.Connection, pool: Pool, wanted: HappenedWanted, 
     """How many there are after a mark."""
     marks: Mark = json.loads(mark or "{}")
     counts = [
-        await value(db, f"SELECT count(*){_KINDS[kind].rows}", _values(pool, wanted, marks[kind]))
+        await value(db, f"SELECT count(*) FROM (SELECT 1{_KINDS[kind].rows})", _values(pool, wanted, marks[kind]))  # noqa: S608
         for kind in wanted.kinds
         if kind in marks
     ]

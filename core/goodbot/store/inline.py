@@ -39,6 +39,11 @@ class Direct:
         return self._raw.executemany(sql, parameters)
 
 
+def direct(db: Any) -> Any:
+    """A connection without its thread, of one that has none itself."""
+    return Direct(db) if isinstance(db, aiosqlite.Connection) else db
+
+
 class Breath:
     """Awaited, it lets everything else that is ready run once."""
 
@@ -53,4 +58,4 @@ class Quick:
         self._operation = operation
 
     async def __call__(self, db: aiosqlite.Connection) -> Any:
-        return await self._operation(cast("aiosqlite.Connection", Direct(db)))
+        return await self._operation(direct(db))

@@ -170,7 +170,7 @@ async def close(db: aiosqlite.Connection, turn: str, now: float) -> None:
     """Nothing came after it in time."""
     await db.execute(
         "INSERT INTO judgements (turn, state, at) VALUES (?, 'closed', ?)"
-        " ON CONFLICT DO UPDATE SET state = 'closed', at = excluded.at WHERE state = 'waiting'",
+        " ON CONFLICT (turn) DO UPDATE SET state = 'closed', at = excluded.at WHERE judgements.state = 'waiting'",
         (turn, now),
     )
 
@@ -179,9 +179,9 @@ async def credit(db: aiosqlite.Connection, turn: str, outcome: str, value: float
     """Give a step what its episode came to, unless it was judged by itself."""
     await db.execute(
         "INSERT INTO judgements (turn, state, judge, value, credit_of, at)"
-        " VALUES (:turn, 'judged', :judge, :value, :of, :now) ON CONFLICT DO UPDATE SET"
+        " VALUES (:turn, 'judged', :judge, :value, :of, :now) ON CONFLICT (turn) DO UPDATE SET"
         " state = 'judged', judge = :judge, value = :value, credit_of = :of, at = :now"
-        " WHERE judgements.value = 0 OR (credit_of = :of AND judgements.value <> :value)",
+        " WHERE judgements.value = 0 OR (judgements.credit_of = :of AND judgements.value <> :value)",
         {"turn": turn, "judge": EPISODE, "value": value, "of": outcome, "now": now},
     )
 

@@ -153,10 +153,11 @@ async def raters(db: aiosqlite.Connection, scope: str) -> list[tuple[str, bool]]
     """
     rows = await fetch(
         db,
-        "SELECT l.rater, e.connector, max(l.event_seq), (SELECT k.person FROM links k"
+        "SELECT l.rater, e.connector, l.last, (SELECT k.person FROM links k"
         " WHERE k.identity = l.rater AND substr(k.person, 1, length(e.connector) + 1)"
-        " = e.connector || ':') FROM labels l JOIN events e ON e.seq = l.event_seq"
-        " JOIN turns t ON t.id = l.turn WHERE t.scope = ? GROUP BY l.rater ORDER BY 3 DESC",
+        " = e.connector || ':' ORDER BY k.person LIMIT 1)"
+        " FROM (SELECT l.rater, max(l.event_seq) AS last FROM labels l JOIN turns t ON t.id = l.turn"
+        " WHERE t.scope = ? GROUP BY l.rater) l JOIN events e ON e.seq = l.last ORDER BY 3 DESC",
         (scope,),
     )
     last = first(
@@ -218,9 +219,9 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         # One that an earlier of these runs had held out, and a later one has trained on, is one answer.
         "WITH items AS (SELECT iif(i.labels GLOB :judged, 'judged', i.split) AS split, i.reward, i.labels,"
         " t.created_at, t.answered_by FROM run_items i"
-        " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT value FROM json_each(:runs))"
+        " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))"
         " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
-        " AND o.run IN (SELECT value FROM json_each(:runs))))"
+        " AND o.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))))"
         " SELECT count(*), (SELECT count(*) FROM items WHERE split = 'held_out'),"
         " coalesce(sum(reward > 0), 0), coalesce(sum(reward < 0), 0),"
         " (SELECT count(DISTINCT l.key) FROM items, json_each(items.labels) l WHERE split = 'train'),"
@@ -285,12 +286,12 @@ async def own_prompts(
     shared = channel.kind is ChannelKind.SHARED
     rows = await fetch(
         db,
-        "SELECT messages, max(seq) FROM (SELECT seq, messages FROM turns"  # noqa: S608
+        "SELECT messages, seq FROM turns WHERE seq IN (SELECT max(seq) FROM (SELECT seq, messages FROM turns"  # noqa: S608
         " WHERE (connector, account, talker) = (?, ?, ?)"
         f" AND channel_kind = ? AND (NOT ? OR channel = ?) AND response <> '' AND {ASKABLE}"
         " AND NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = turns.id)"
         " ORDER BY seq DESC LIMIT ?)"
-        " GROUP BY json_extract(messages, '$[#-1].content') ORDER BY 2 DESC LIMIT ?",
+        " GROUP BY json_extract(messages, '$[#-1].content')) ORDER BY 2 DESC LIMIT ?",
         (user.connector, user.account, user.id, channel.kind, shared, channel.id, _NEWEST, limit),
     )
     return [json.loads(row[0]) for row in rows]

@@ -39,7 +39,7 @@ _RATINGS = (
 """SQL: the ratings of a note `n` that stand: the answer is still a bad one to whoever said it."""
 _MAY_SHOW = (
     "NOT n.edited AND EXISTS (SELECT 1 FROM json_each(n.ratings) b"  # noqa: S608
-    " JOIN events e ON e.seq = b.value JOIN turns t ON t.id = e.turn"
+    " JOIN events e ON e.seq = CAST(b.value AS INTEGER) JOIN turns t ON t.id = e.turn"
     f" WHERE t.channel_kind = 'shared' OR n.rule <> '' AND {CONSENT})"
 )
 """SQL: a person's line may be met by others: words typed at an answer that they have read, or those of a
@@ -54,10 +54,10 @@ RETIRED_BY = (
     "(WITH RECURSIVE line (version) AS ("
     "SELECT version FROM pointers WHERE (scope, model) = (:scope, :model)"
     " UNION SELECT a.parent FROM adapters a JOIN line ON a.version = line.version"
-    " WHERE coalesce(json_extract(a.metrics, '$.gate.start_over'), 0) = 0)"
+    " WHERE coalesce(CAST(json_extract(a.metrics, '$.gate.start_over') AS INTEGER), 0) = 0)"
     " SELECT max(r.id) FROM run_notes d JOIN runs r ON r.id = d.run JOIN adapters a ON a.run = r.id"
     " WHERE d.note = n.id AND d.state = 'retired' AND a.version IN (SELECT version FROM line)"
-    " AND r.last_event_seq >= (SELECT max(value) FROM json_each(n.ratings)))"
+    " AND r.last_event_seq >= (SELECT max(CAST(value AS INTEGER)) FROM json_each(n.ratings)))"
 )
 """SQL: of a note `n` with its ratings, the newest run whose version answers without it; NULL: none."""
 REFUTED = f"(SELECT d.ratings = '[]' FROM run_notes d WHERE (d.run, d.note) = ({RETIRED_BY}, n.id))"  # noqa: S608
@@ -156,7 +156,7 @@ async def add(
     id_ = await value(
         db,
         "INSERT INTO notes (scope, key, rule, text, created_at) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET used = used OR scope = 'person' RETURNING id",
+        " ON CONFLICT (scope, key, text) DO UPDATE SET used = notes.used OR notes.scope = 'person' RETURNING id",
         (*of, rule, text, now),
     )
     await db.execute("INSERT OR IGNORE INTO note_ratings VALUES (?, ?)", (id_, rating))

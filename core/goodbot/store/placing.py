@@ -30,13 +30,12 @@ _UNKNOWN = 2**62
 """After all events: a press of a time when none was noted."""
 
 _OF_MESSAGE = (
-    "SELECT time_ms, tiebreak, connector, account, max(printf('%015d', time_ms) || tiebreak) FROM events e"  # noqa: S608
+    "SELECT time_ms, tiebreak, connector, account FROM events e"  # noqa: S608
     f" WHERE e.rater IN ({people.ACCOUNTS})"
     " AND e.turn IS NULL AND (e.connector, e.account, e.channel, e.message)"
     " = (:connector, :account, :channel, :message)"
-    " GROUP BY connector, account, substr(tiebreak, 1, 1) = '~' AND NOT instr(tiebreak, '+')"
 )
-"""The last by each clock, as `last_said.BY_CLOCK`."""
+"""All that is said there, of which the last by each clock counts, as of `last_said.BY_CLOCK`."""
 _EACH = (
     "SELECT time_ms, tiebreak, connector, account, seq FROM events e"  # noqa: S608
     f" WHERE e.rater IN ({people.ACCOUNTS}) AND e.turn = :turn ORDER BY seq"

@@ -79,7 +79,7 @@ async def listed(db: aiosqlite.Connection, *, closed: bool = False) -> list[Queu
         )
     shared = defaultdict[int, list[QueueShare]](list)
     query = (
-        "SELECT s.queue, s.kind, s.who FROM json_each(?) k JOIN queue_shares s ON s.queue = k.value"
+        "SELECT s.queue, s.kind, s.who FROM json_each(?) k JOIN queue_shares s ON s.queue = CAST(k.value AS INTEGER)"
         " ORDER BY 2, 3"
     )
     for queue, kind, who in await fetch(db, query, (codec.dump_json([row[0] for row in rows]),)):
@@ -134,9 +134,8 @@ async def add(
     shared: Sequence[QueueShare],
 ) -> int:
     """A new queue; its number."""
-    row = await db.execute("INSERT INTO queues (name, made_by, made_at) VALUES (?, ?, ?)", (name, by, now))
-    id_ = row.lastrowid
-    assert id_ is not None  # noqa: S101  it was inserted
+    made = "INSERT INTO queues (name, made_by, made_at) VALUES (?, ?, ?) RETURNING id"
+    id_: int = await value(db, made, (name, by, now))
     await db.executemany("INSERT INTO queue_answers VALUES (?, ?)", [(id_, turn) for turn in turns])
     await db.executemany(
         "INSERT OR IGNORE INTO queue_shares VALUES (?, ?, ?)", [(id_, one.kind, one.who) for one in shared]

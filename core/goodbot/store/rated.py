@@ -58,10 +58,11 @@ _WORDS = (
     f" AND {rollback_window.KEPT} AND iif(:owner, 1, NOT {rollback_window.WITHIN}"
     f" AND {people.IDENTITY_OF.format('e.rater')} = :me))"
 )
+_KEYED = "FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = CAST(k.value AS INTEGER)"
 _ANSWERS = (
     f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker,"  # noqa: S608
     f" coalesce({QUESTION}, ''), t.response, t.created_at, t.version, t.answered_by, t.seq"
-    " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
+    f" {_KEYED} LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE t.kind <> '{CHOICE}' AND {review_queue.SEEN}{{0}} ORDER BY k.key LIMIT :limit"
 )
 _LABELS = (
@@ -70,21 +71,20 @@ _LABELS = (
 )
 # Of what is left out, the last that each of them said.
 _GONE = (
-    f"SELECT e.turn, {people.IDENTITY_OF.format('e.rater')} AS who, e.value, NULL, e.source, e.received_at,"  # noqa: S608
-    " max(e.seq) FROM events e WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind = 'rate'"
-    f" AND {rollback_window.LEFT_OUT} GROUP BY 1, 2"
+    f"SELECT e.turn, {people.IDENTITY_OF.format('e.rater')}, e.value, NULL, e.source, e.received_at"  # noqa: S608
+    " FROM events e WHERE e.seq IN (SELECT max(e.seq) FROM events e"
+    " WHERE e.turn IN (SELECT value FROM json_each(?)) AND e.kind = 'rate'"
+    f" AND {rollback_window.LEFT_OUT} GROUP BY e.turn, {people.IDENTITY_OF.format('e.rater')}) ORDER BY 1, 2"
 )
 _TAUGHT = (
     "SELECT DISTINCT i.turn, a.version FROM run_items i JOIN runs r ON r.id = i.run"
     " JOIN adapters a ON a.run = r.id WHERE i.turn IN (SELECT value FROM json_each(?))"
     " AND i.split = 'train' AND i.weight > 0 AND r.state = 'activated' AND a.tainted = '' ORDER BY 2"
 )
-
-
 _ASKED = (
     f"SELECT substr(coalesce({QUESTION}, ''), 1, {READ}), substr(t.response, 1, {READ}),"  # noqa: S608
     " (SELECT avg(value) FROM labels WHERE turn = t.id)"
-    " FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = k.value LEFT JOIN retries r ON r.turn = t.id"
+    f" {_KEYED} LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE {review_queue.SEEN} ORDER BY k.key"
 )
 _LESSONS = (

@@ -8,6 +8,8 @@ import aiosqlite
 from goodbot.store.query import fetch
 
 _TABLES = ("turns", "adapters", "runs", "pointers")
+_STANDS = " AND NOT EXISTS (SELECT 1 FROM pointers p WHERE (p.scope, p.model) = (pointers.scope, :new))"
+"""SQL: the new name has no pointer of its own."""
 _ANY = (
     "SELECT 1 FROM adapters WHERE model = :old UNION ALL SELECT 1 FROM turns"
     " WHERE scope = :scope AND model = :old AND rated > 0 AND spent IS NULL LIMIT 1"
@@ -20,5 +22,7 @@ async def adopt(db: aiosqlite.Connection, scope: str, model: str) -> bool:
     if not at or "/" in old or not await fetch(db, _ANY, {"scope": scope, "old": old}):
         return False
     for table in _TABLES:
-        await db.execute(f"UPDATE OR IGNORE {table} SET model = ? WHERE model = ?", (model, old))  # noqa: S608
+        stands = _STANDS if table == "pointers" else ""
+        query = f"UPDATE {table} SET model = :new WHERE model = :old{stands}"  # noqa: S608
+        await db.execute(query, {"new": model, "old": old})
     return True

@@ -176,7 +176,7 @@ async def adopt(db: aiosqlite.Connection, turn: str) -> list[tuple[str, str]]:
         if (account, named) in ids:
             taken[seq] = (account, id_, rater)
     await db.execute(
-        "UPDATE events SET turn = ? WHERE seq IN (SELECT value FROM json_each(?))",
+        "UPDATE events SET turn = ? WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(?))",
         (turn, codec.dump_json(list(taken))),
     )
     return [(id_, rater) for rater in {who for *_, who in taken.values()} for id_ in (retry.instead_of, turn)]

@@ -21,7 +21,7 @@ _WROTE = f"e.kind IN ('comment', 'better') AND {rollback_window.STANDS}"
 _SAID = f"SELECT 1 FROM events e WHERE e.turn = t.id AND {_WROTE}"  # noqa: S608
 _MEAN = "(SELECT avg(value) FROM labels WHERE turn = t.id)"
 _LEFT_OUT_MEAN = (
-    "(SELECT avg(value) FROM (SELECT e.value, max(e.seq) FROM events e WHERE e.turn = t.id"  # noqa: S608
+    "(SELECT avg(value) FROM events WHERE seq IN (SELECT max(e.seq) FROM events e WHERE e.turn = t.id"  # noqa: S608
     f" AND e.kind = 'rate' AND {rollback_window.LEFT_OUT}"
     f" GROUP BY {people.IDENTITY_OF.format('e.rater')}))"
 )

@@ -125,7 +125,7 @@ async def forget_strangers(db: aiosqlite.Connection) -> None:
         {"length": len(BEFORE), "before": BEFORE, "start": len(BEFORE) + 1},
     )
     await db.execute(
-        f"UPDATE OR REPLACE told SET person = :before || person WHERE {_STRANGER}"  # noqa: S608
+        f"UPDATE told SET person = :before || person WHERE {_STRANGER}"  # noqa: S608
         f" AND NOT EXISTS ({refused})",
         {"before": BEFORE, "start": 1},
     )

@@ -18,21 +18,23 @@ from goodbot.api.judge import JUDGE
 from goodbot.api.labels import Opinion
 from goodbot.api.rewards import RewardPolicy, TurnRating
 from goodbot.api.turns import CHOICE
-from goodbot.store import settings
+from goodbot.store import codec, settings
 from goodbot.store.query import fetch
 
 logger = logging.getLogger(__name__)
 
-OPINION = "json(iif(l.stars IS NULL, l.value, json_array(l.value, l.stars)))"
+OPINION = "json(iif(l.stars IS NULL, json_quote(l.value), json_array(l.value, l.stars)))"
 """SQL: the `Opinion` that a label `l` holds, as JSON."""
 OPINIONS = f"json_group_object(l.rater, {OPINION})"
 """SQL: the `Opinion` of each rater in a group of `labels` `l`, as a JSON object."""
 _NAMED = "SELECT 1 FROM set_aside s WHERE (s.turn, s.model, s.kind) = (turns.id, turns.model, 'filter')"
-_RATED = (
-    "SELECT CASE WHEN count(*) = 0 THEN 0"  # noqa: S608
-    f" WHEN turns.kind <> '{CHOICE}' AND NOT EXISTS ({_NAMED}) AND teaches({OPINIONS}) THEN 1 ELSE 2 END"
-    " FROM labels l WHERE l.turn = turns.id"
-)
+_MAY = f"turns.kind <> '{CHOICE}' AND NOT EXISTS ({_NAMED})"
+"""SQL: what is said of it may teach."""
+_SAID = f"SELECT l.turn, {OPINIONS} FROM labels l WHERE l.turn IN (SELECT value FROM json_each(?)) GROUP BY l.turn"  # noqa: S608
+# Of the labels, which are given to it, and not of rows: a database that cannot ask us is told the answer.
+_RATED = f"CASE WHEN :said = '{{}}' THEN 0 WHEN {_MAY} AND teaches(:said) THEN 1 ELSE 2 END"
+_PAGE = 5000
+"""Answers that are looked at together at the start."""
 _SPENT = (
     "CASE WHEN rated = 0 AND EXISTS (SELECT 1 FROM runs r JOIN run_items i ON i.run = r.id"  # noqa: S608
     " WHERE r.id = turns.spent AND r.state = 'refused' AND i.turn = turns.id"
@@ -56,6 +58,8 @@ def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
 
     def teaches(opinions: str) -> bool:
         labels: Mapping[str, Opinion] = json.loads(opinions)
+        if not labels:
+            return False
         ratings = [TurnRating.of(rater, opinion) for rater, opinion in labels.items()]
         try:
             return reward(ratings) is not None
@@ -68,19 +72,24 @@ def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
 
 async def count(db: aiosqlite.Connection, *turns: str) -> None:
     """The labels of these have changed, or whether a filter keeps them out."""
+    said = dict(await fetch(db, _SAID, (codec.dump_json(turns),)))
     await db.executemany(
-        f"UPDATE turns SET rated = ({_RATED}), spent = {_SPENT} WHERE id = ?",  # noqa: S608
-        [(turn,) for turn in turns],
+        f"UPDATE turns SET rated = {_RATED}, spent = {_SPENT} WHERE id = :turn",  # noqa: S608
+        [{"turn": turn, "said": said.get(turn, "{}")} for turn in turns],
     )
 
 
-async def count_all(db: aiosqlite.Connection, policy: str) -> None:
+async def count_all(db: aiosqlite.Connection, policy: RewardPolicy) -> None:
     """At start: what waits for a run is counted by the policy; everything, where it is another one."""
-    same = await settings.switch(db, _COUNTED_BY) == policy
+    same = await settings.switch(db, _COUNTED_BY) == policy.name
     which = "rated > 0 AND spent IS NULL" if same else "rated > 0"
-    rows = await fetch(
-        db,
-        f"SELECT id FROM turns WHERE {which} AND rated <> ({_RATED})",  # noqa: S608
+    teaches, after = function(policy), 0
+    query = (
+        f"SELECT seq, id, rated, {_MAY}, (SELECT {OPINIONS} FROM labels l WHERE l.turn = turns.id)"  # noqa: S608
+        f" FROM turns WHERE {which} AND seq > ? ORDER BY seq LIMIT ?"
     )
-    await count(db, *(turn for (turn,) in rows))
-    await settings.set_switch(db, _COUNTED_BY, policy)
+    while rows := await fetch(db, query, (after, _PAGE)):
+        after = rows[-1][0]
+        new = [0 if said == "{}" else 1 if may and teaches(said) else 2 for *_, may, said in rows]
+        await count(db, *(row[1] for row, rated in zip(rows, new, strict=True) if row[2] != rated))
+    await settings.set_switch(db, _COUNTED_BY, policy.name)

@@ -31,7 +31,7 @@ _TERMS = {
         for one in (":person", ":alias")
     ),
     "result": f"CASE WHEN {_DETAIL.format('refused')} IS NOT NULL THEN 'refused'"
-    f" WHEN {_DETAIL.format('asked')} THEN 'asked' ELSE 'done' END = :result",
+    f" WHEN CAST({_DETAIL.format('asked')} AS INTEGER) THEN 'asked' ELSE 'done' END = :result",
 }
 
 
@@ -94,7 +94,7 @@ async def done_after(
     query = (
         f"SELECT seq, action, coalesce({_DETAIL.format('args')}, '') FROM audit WHERE seq > :seq"  # noqa: S608
         " AND action IN (SELECT value FROM json_each(:actions))"
-        f" AND (action = 'forget' OR {_DETAIL.format('done')}) ORDER BY seq"
+        f" AND (action = 'forget' OR CAST({_DETAIL.format('done')} AS INTEGER)) ORDER BY seq"
     )
     rows = await fetch(db, query, {"seq": seq, "actions": codec.dump_json(sorted(actions))})
     return [(number, action, args) for number, action, args in rows]

@@ -23,8 +23,11 @@ async def refused(db: aiosqlite.Connection, pool: Pool) -> dict[int, tuple[int, 
     """By the version that they continued: how many runs were refused, why the last one was, and when."""
     rows = await fetch(
         db,
-        "SELECT parent, count(*), reason, max(finished_at) FROM runs"
-        " WHERE (scope, model, state) = (?, ?, 'refused') GROUP BY parent",
+        "SELECT parent, (SELECT count(*) FROM runs o WHERE (o.scope, o.model, o.state, o.parent)"
+        " = (r.scope, r.model, r.state, r.parent)), reason, finished_at FROM runs r"
+        " WHERE (scope, model, state) = (?, ?, 'refused') AND NOT EXISTS (SELECT 1 FROM runs o WHERE"
+        " (o.scope, o.model, o.state, o.parent) = (r.scope, r.model, r.state, r.parent)"
+        " AND (o.finished_at, o.id) > (r.finished_at, r.id)) ORDER BY parent",
         (pool.scope, pool.model),
     )
     return {parent: (count, codec.load_reasons(kept), at) for parent, count, kept, at in rows}
@@ -40,7 +43,7 @@ async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[st
         db,
         "SELECT json_extract(r.metrics, '$.metrics') FROM runs r"
         " WHERE (r.scope, r.model) = (?, ?) AND r.id < ?"
-        " AND r.state IN ('activated', 'refused') AND json_extract(r.metrics, '$.metrics.xx') > 0"
+        " AND r.state IN ('activated', 'refused') AND CAST(json_extract(r.metrics, '$.metrics.xx') AS REAL) > 0"
         " ORDER BY r.id DESC LIMIT ?",
         (pool.scope, pool.model, run, _JUDGED),
     )

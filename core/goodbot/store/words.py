@@ -67,7 +67,7 @@ _NEXT = (
     " WHERE j.turn IN (SELECT value FROM json_each(:turns)) AND j.value < 0 AND j.credit_of IS NULL"
     f" AND length({_LAST.format('n', 'content')}) BETWEEN 1 AND {REASON}"
     f" AND {_LAST.format('n', 'role')} = 'user' AND lower(trim({_LAST.format('n', 'content')})) <>"
-    f"  lower(trim({_LAST.format('t', 'content')})) GROUP BY j.turn"
+    f"  lower(trim({_LAST.format('t', 'content')})) GROUP BY j.turn, j.judge"
 )
 
 
@@ -129,9 +129,9 @@ async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> d
     told = [word for words in of.values() for word in words if word.kind != "chip"]
     rows = await fetch(
         db,
-        "SELECT 0, seq, text FROM events WHERE seq IN (SELECT value FROM json_each(:typed)) UNION ALL"  # noqa: S608
+        "SELECT 0, seq, text FROM events WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:typed)) UNION ALL"  # noqa: S608
         f" SELECT 1, t.seq, {_LAST.format('t', 'content')} FROM turns t"
-        " WHERE t.seq IN (SELECT value FROM json_each(:next))",
+        " WHERE t.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:next))",
         {
             "typed": codec.dump_json([word.at for word in told if word.kind != "next"]),
             "next": codec.dump_json([word.at for word in told if word.kind == "next"]),
@@ -167,11 +167,11 @@ async def counts(db: aiosqlite.Connection, runs: Sequence[int]) -> dict[str, int
     """By the kinds of `Word`: of how many answers these runs have learnt such words; and `choice`."""
     rows = await fetch(
         db,
-        "WITH items AS (SELECT turn, words FROM run_items WHERE run IN (SELECT value FROM json_each(?))"  # noqa: S608
+        "WITH items AS (SELECT turn, words FROM run_items WHERE run IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"  # noqa: S608
         " AND split = 'train' AND weight > 0)"
         " SELECT json_extract(w.value, '$[0]'), count(DISTINCT i.turn) FROM items i, json_each(i.words) w"
         f" GROUP BY 1 UNION ALL SELECT '{CHOICE}', count(DISTINCT i.turn) AS n FROM items i"
-        f" JOIN turns t ON t.id = i.turn WHERE t.kind = '{CHOICE}' HAVING n > 0 ORDER BY 1",
+        f" JOIN turns t ON t.id = i.turn WHERE t.kind = '{CHOICE}' HAVING count(DISTINCT i.turn) > 0 ORDER BY 1",
         (json.dumps(list(runs)),),
     )
     return dict(rows)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong with a PostgreSQL database, as sentences that say what to do."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from goodbot.base.errors import StoreError, StoreFullError
+from goodbot.base.worded import Worded
+
+_GONE = ("08", "57P")
+"""How the codes begin of a connection that is no more, and of a server that ends or starts."""
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """What psycopg raises, once it was loaded."""
+    known: Any = sys.modules.get("psycopg")
+    return (known.Error,) if known else ()
+
+
+def _of_ours(error: BaseException | None) -> Any:
+    return error if isinstance(error, errors()) else None
+
+
+def lost(error: Exception) -> bool:
+    """Whether the connection is of no more use, as the error or its cause has it."""
+    found = _of_ours(error) or _of_ours(error.__cause__)
+    if found is None:
+        return False
+    code = str(found.sqlstate or "")
+    broken: Any = sys.modules["psycopg"]
+    return code.startswith(_GONE) or (not code and isinstance(found, broken.OperationalError | broken.InterfaceError))
+
+
+def explain(error: Exception) -> StoreError | None:
+    """A sentence for what PostgreSQL or the way to it says; None for another error."""
+    found = _of_ours(error)
+    if found is None:
+        return None
+    code = str(found.sqlstate or "")
+    said = str(found.diag.message_primary or "") or " ".join(str(found).split())
+    if code.startswith("53") and code != "53300":
+        full = "the disk or the memory of the database server is full ({error}): nothing was stored"
+        known: StoreError = StoreFullError(Worded(full, error=said))
+    elif lost(error):
+        known = StoreError(Worded("{reason} ({error})", reason=_UNREACHABLE, error=said))
+    else:
+        known = StoreError(Worded("{reason} ({error})", reason=_reason(code), error=said))
+    known.__cause__ = error
+    return known
+
+
+def _reason(code: str) -> Worded:
+    return next((said for begins, said in _REASONS.items() if code.startswith(begins)), _REFUSED)
+
+
+_REFUSED = Worded("the database refused")
+_UNREACHABLE = Worded(
+    "the database server cannot be reached: see whether it runs, and whether [store] url leads to it"
+)
+_REASONS = {
+    "25006": Worded("the database server can only be read, as a standby: let [store] url lead to the one that writes"),
+    "28": Worded("the database server lets goodbot not in: set the user in [store] url, and the password in ~/.pgpass"),
+    "3D000": Worded("the database server has no such database: make it, or set its name in [store] url"),
+    "42501": Worded("the user of [store] url may not do this in the database: give it the schema to own"),
+    "53300": Worded("the database server has no connection left: allow more, or end those that nobody needs"),
+    "55P03": Worded("the database is locked by another program"),
+}

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store on PostgreSQL: the same contract as that in a file, `goodbot.store.Store`.
+
+One daemon has the data, one connection of it writes, in the same groups as to a file, and one reads. What
+others need who look at a file (backup, encryption, the check for damage) is PostgreSQL's own affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from goodbot.api.rewards import RewardPolicy
+from goodbot.base.errors import StoreError
+from goodbot.base.worded import Worded
+from goodbot.store import Store, teaching
+from goodbot.store.commit_queue import CommitQueue, explain
+from goodbot.store.postgres import failures, schema
+from goodbot.store.postgres.connection import Connection, connect
+
+if TYPE_CHECKING:
+    import aiosqlite
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class PostgresStore(Store):
+    """An open database on a server. Made by `open_postgres`, ended by `close`."""
+
+    def __init__(
+        self, url: str, path: Path, policy: RewardPolicy | None, writing: Connection, reading: Connection
+    ) -> None:
+        self.path = path
+        self.looking = None
+        self._url = url
+        self._policy = policy
+        self._reads = reading
+        self._connecting = asyncio.Lock()
+        self._bytes = 0
+        self._writer = CommitQueue(_as_of_sqlite(writing), self._reopen)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the database, as they were when it was compacted last, or opened."""
+        return self._bytes
+
+    async def close(self) -> None:
+        """Commit what is queued and close both connections."""
+        try:
+            await self._writer.close()
+        finally:
+            for db in (self._writer.db, self._reads):
+                with contextlib.suppress(*failures.errors()):
+                    await db.close()
+
+    async def read(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
+        """Run queries on the last committed state."""
+        try:
+            if self._reads.closed:
+                async with self._connecting:
+                    if self._reads.closed:
+                        self._reads = await connect(self._url, self.path, reads=True)
+            return await operation(_as_of_sqlite(self._reads))
+        except failures.errors() as error:
+            raise explain(error, reading=True) from error
+
+    async def snapshot(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
+        """Run queries that all see the state of one moment, however long they take. Raises as `read`."""
+        async with self.moment() as db:
+            return await operation(db)
+
+    @contextlib.asynccontextmanager
+    async def moment(self) -> AsyncGenerator[aiosqlite.Connection]:
+        """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
+        try:
+            db = await connect(self._url, self.path, self._policy, reads=True)
+            try:
+                await db.plain(_MOMENT)
+                yield _as_of_sqlite(db)
+            finally:
+                await db.close()
+        except failures.errors() as error:
+            raise explain(error, reading=True) from error
+
+    async def compact(self) -> None:
+        """Have what was deleted taken out of the tables' files; of the server's log it goes in its own time.
+
+        Raises StoreError; then it is to be tried again.
+        """
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            ours = cast("Connection", db)
+            for (table,) in await ours.plain(_TABLES):
+                await ours.plain(f'VACUUM FULL "{table}"')
+            await ours.plain("CHECKPOINT" if await _may_checkpoint(ours) else "SELECT 1")
+            await self._measure(ours)
+
+        await self._writer.alone(operation)
+
+    async def _measure(self, db: Connection) -> None:
+        self._bytes = int((await db.plain(_SIZE))[0][0])
+
+    async def _reopen(self) -> aiosqlite.Connection:
+        """A new writing connection, where the one before was lost."""
+        return _as_of_sqlite(await _writing(self._url, self.path, self._policy))
+
+
+_TABLES = (
+    "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+    " ORDER BY relname"
+)
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+    " WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+)
+
+
+async def _may_checkpoint(db: Connection) -> bool:
+    return bool((await db.plain("SELECT pg_has_role('pg_checkpoint', 'USAGE')"))[0][0])
+
+
+def _as_of_sqlite(db: Connection) -> aiosqlite.Connection:
+    """The queries are typed by SQLite's, of which this offers what they use."""
+    return cast("aiosqlite.Connection", db)
+
+
+async def _writing(url: str, path: Path, policy: RewardPolicy | None) -> Connection:
+    """The connection that writes, and holds the place of the one daemon."""
+    db = await connect(url, path, policy)
+    try:
+        if not await db.alone():
+            other = "another goodbot uses the data of [store] url: end it, or give this one a schema of its own"
+            raise StoreError(Worded(other))
+        await schema.check(db)
+    except BaseException:
+        with contextlib.suppress(*failures.errors()):
+            await db.close()
+        raise
+    return db
+
+
+async def open_postgres(url: str, path: Path, policy: RewardPolicy | None = None) -> PostgresStore:
+    """Open or make the data at `url`, brought to this version.
+
+    `path` is where the file would lie: beside it is what is no affair of the database, as keys. Raises
+    StoreError (unreachable, not ours, another goodbot has it), NewerDataError, MissingExtraError.
+    """
+    opened: list[Connection] = []
+    try:
+        opened.append(writing := await _writing(url, path, policy))
+        await schema.migrate(writing)
+        opened.append(reading := await connect(url, path, reads=True))
+        store = PostgresStore(url, path, policy, writing, reading)
+        await store._measure(writing)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    except BaseException as error:
+        for db in opened:
+            with contextlib.suppress(*failures.errors()):
+                await db.close()
+        if isinstance(error, failures.errors()):
+            raise explain(error) from error
+        raise
+    try:
+        if policy is not None:
+            await store.write(lambda db: teaching.count_all(db, policy))
+    except BaseException:
+        await store.close()
+        raise
+    return store

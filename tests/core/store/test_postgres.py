@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store on PostgreSQL: statements in its words, the schema, and what becomes of a server that ends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.base.errors import NewerDataError, StoreError
+from goodbot.config import parse
+from goodbot.store import settings, trail
+from goodbot.store.commit_queue import Operation
+from goodbot.store.migrate import migrations
+from goodbot.store.postgres.opened import open_postgres
+
+from tests import postgres
+from tests.core.builders import rows
+from tests.support import require
+
+
+def written(sql: str, *values: Any) -> str:
+    """A statement as PostgreSQL gets it with these values."""
+    require("sqlglot")
+    from goodbot.store.postgres import ddl, dialect
+
+    translated = dialect.translate(sql, ddl.shape().tables)
+    return dialect.bound(translated, tuple(dialect.kind(dialect.plain(one)) for one in values))
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "found"),
+    [
+        (
+            "SELECT a > 1, sum(b = ?) FROM t WHERE c AND NOT d",
+            (1,),
+            "SELECT CAST((a > 1) AS INT), sum(CAST((b = $1::bigint) AS INT)) FROM t WHERE c <> 0 AND NOT d <> 0",
+        ),
+        ("SELECT iif(a, ?, 'x?:y')", ("z",), "SELECT CASE WHEN a <> 0 THEN $1::text ELSE 'x?:y' END"),
+        ("SELECT max(a, b), max(c) FROM t", (), "SELECT greatest(a, b), max(c) FROM t"),
+        ("UPDATE notes SET used = used OR ?", (True,), "UPDATE notes SET used = CAST((used <> 0 OR $1::bigint <> 0) AS INT)"),
+        ("SELECT 1 FROM t WHERE a = :x OR :x IS NULL", (None,), "SELECT 1 FROM t WHERE a = NULL OR NULL IS NULL"),
+        ("INSERT OR IGNORE INTO told VALUES (?)", ("a",), "INSERT INTO told VALUES ($1::text) ON CONFLICT DO NOTHING"),
+        (
+            "INSERT OR REPLACE INTO switches VALUES (?, ?)",
+            ("a", "b"),
+            "INSERT INTO switches VALUES ($1::text, $2::text) ON CONFLICT (name) DO UPDATE SET"
+            " name = excluded.name, value = excluded.value",
+        ),
+        ("SELECT a FROM t ORDER BY a DESC LIMIT -1", (), None),
+    ],
+)
+def test_a_statement_says_the_same_in_other_words(sql: str, values: tuple[Any, ...], found: str | None) -> None:
+    if found is None:
+        assert "LIMIT" in written(sql, *values)
+    else:
+        assert written(sql, *values) == found
+
+
+def test_what_people_say_is_no_part_of_a_statement() -> None:
+    for said in ("'; DROP TABLE turns --", "$1", "goodbot_p0", "?", ":a"):
+        assert said not in written("SELECT 1 FROM told WHERE person = ?", said)
+
+
+def test_a_url_holds_no_password() -> None:
+    for url in ("postgresql://a:b@c/d", "postgresql://c/d?password=b"):
+        with pytest.raises(Exception, match="holds a password"):
+            parse(f'[store]\nurl = "{url}"', home=Path("/x"))
+    with pytest.raises(Exception, match="must be like"):
+        parse('[store]\nurl = "mysql://c/d"', home=Path("/x"))
+    assert parse('[store]\nurl = "postgresql://a@c/d"', home=Path("/x")).store.url == "postgresql://a@c/d"
+
+
+async def test_every_table_index_and_trigger_of_sqlite_is_there(tmp_path: Path) -> None:
+    from goodbot.store.postgres import ddl
+
+    store = await open_postgres(postgres.url_of(tmp_path / "goodbot.db", empty=True), tmp_path / "goodbot.db")
+    await store.close()
+    name = postgres.database_of(tmp_path / "goodbot.db")
+    there = {row[0] for row in postgres.ask("SELECT relname FROM pg_class WHERE relkind = 'r'", name)}
+    assert {*ddl.shape().tables, "sqlite_sequence", "goodbot_schema"} <= there
+    triggers = {row[0] for row in postgres.ask("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal", name)}
+    assert {"turn_answered", "turn_claimed", "run_let_go", "trace_answered", "note_rating_gone"} <= triggers
+    indexes = {row[0] for row in postgres.ask("SELECT indexname FROM pg_indexes", name)}
+    assert {"turns_claimable", "events_placed", "events_said", "runs_single_flight"} <= indexes
+
+
+async def test_data_of_a_newer_goodbot_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    url = postgres.url_of(path)
+    postgres.ask(f"UPDATE goodbot_schema SET schema = {len(migrations()) + 1}", postgres.database_of(path))
+    with pytest.raises(NewerDataError):
+        await open_postgres(url, path)
+
+
+async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    url = postgres.url_of(path, empty=True)
+    postgres.ask("CREATE TABLE accounts (a int)", postgres.database_of(path))
+    with pytest.raises(StoreError, match="holds something else"):
+        await open_postgres(url, path)
+
+
+async def test_a_second_goodbot_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    store = await postgres.opened("postgres", path)
+    try:
+        with pytest.raises(StoreError, match="another goodbot uses"):
+            await postgres.opened("postgres", path)
+    finally:
+        await store.close()
+
+
+async def test_a_server_that_cannot_be_reached_is_a_sentence(tmp_path: Path) -> None:
+    require("psycopg")
+    with pytest.raises(StoreError, match="cannot be reached: see whether it runs"):
+        await open_postgres(f"postgresql:///x?host={tmp_path}", tmp_path / "goodbot.db")
+
+
+def put(name: str) -> Operation[None]:
+    return lambda db: settings.set_switch(db, name, "1")
+
+
+async def test_a_connection_that_is_lost_comes_back_and_nothing_acknowledged_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    store = await postgres.opened("postgres", path)
+    try:
+        await store.write(put("before"))
+        others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        postgres.ask(f"{others} AND pid <> pg_backend_pid()", postgres.database_of(path))
+        with pytest.raises(StoreError, match="cannot be reached"):
+            await store.write(put("lost"))
+        assert store.trouble
+        with pytest.raises(StoreError):
+            await store.read(lambda db: settings.switch(db, "before"))
+        await store.write(put("after"))
+        assert store.trouble == ""
+        assert await store.read(lambda db: settings.switch(db, "before")) == "1"
+        assert postgres.names(store) >= {"before", "after"}
+        assert "lost" not in postgres.names(store)
+    finally:
+        await store.close()
+
+
+async def test_numbers_of_the_trail_have_no_gap(tmp_path: Path) -> None:
+    store = await postgres.opened("postgres", tmp_path / "goodbot.db")
+    try:
+
+        async def fails(db: Any) -> None:
+            await settings.record(db, "a", "lost", {}, 1.0)
+            raise LookupError
+
+        await store.write(lambda db: settings.record(db, "a", "one", {}, 1.0))
+        with pytest.raises(LookupError):
+            await store.write(fails)
+        await asyncio.gather(
+            store.write(fails), store.write(lambda db: settings.record(db, "a", "two", {}, 2.0)), return_exceptions=True
+        )
+        entries, whole = await store.read(settings.audit)
+        assert [(one.seq, one.action) for one in entries] == [(1, "one"), (2, "two")]
+        assert whole
+        assert await store.read(trail.newest) == 2
+        assert await rows(store, "SELECT count(*) FROM audit") == [(2,)]
+    finally:
+        await store.close()

