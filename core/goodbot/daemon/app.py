@@ -16,6 +16,7 @@ from goodbot.api.plugins import PluginHost
 from goodbot.base.errors import boundary
 from goodbot.base.tasks import end_tasks
 from goodbot.config import Config, clear, vault
+from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock, prepare_home
 from goodbot.conversation import sanitize
 from goodbot.conversation.connectors import CONNECTING

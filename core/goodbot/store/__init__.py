@@ -178,7 +178,7 @@ class Store:
 
     @contextlib.asynccontextmanager
     async def moment(self) -> AsyncGenerator[aiosqlite.Connection]:
-        """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
+        """A connection that sees the database as it is now, as long as it is open; nobody waits for it."""
         async with inspection.look(self.path) as db:
             await db.execute("BEGIN")
             yield db

@@ -30,7 +30,8 @@ from goodbot.store.training_pool import Pool
 _WHOSE = "coalesce((SELECT identity FROM links WHERE person = e.rater), e.rater)"
 _LOST = (
     "SELECT DISTINCT n.run FROM run_notes n JOIN runs r ON r.id = n.run, json_each(n.ratings) b"  # noqa: S608
-    f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq = CAST(b.value AS INTEGER))"
+    f" WHERE {{which}} AND NOT EXISTS (SELECT 1 FROM events e {notes.STILL_BAD} AND e.seq ="
+    " CAST(b.value AS INTEGER))"
 )
 _OTHER = (
     "ratings <> '[]' AND (state = 'kept' OR NOT EXISTS"
@@ -42,7 +43,8 @@ _OTHER = (
 _TRAINED = (
     f"SELECT DISTINCT e.seq, {_WHOSE} FROM events e JOIN turns t ON t.id = e.turn"  # noqa: S608
     " JOIN run_items i ON i.turn = e.turn JOIN runs r ON r.id = i.run"
-    " WHERE e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:events)) AND (r.scope, r.model) = (:scope, :model)"
+    " WHERE e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:events)) AND (r.scope, r.model)"
+    " = (:scope, :model)"
     " AND r.state IN ('running', 'activated') AND i.split = 'train' AND i.weight > 0"
     f" AND EXISTS (SELECT 1 FROM json_each(i.labels) c WHERE c.key = {_WHOSE}) AND {CONSENT}"
 )
@@ -231,7 +233,8 @@ async def answers(db: aiosqlite.Connection, runs: Sequence[int]) -> int:
     """On how many answers these runs have taught notes."""
     return await value(
         db,
-        "SELECT count(DISTINCT turn) FROM run_items WHERE run IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"
+        "SELECT count(DISTINCT turn) FROM run_items WHERE run IN (SELECT CAST(value AS INTEGER)"
+        " FROM json_each(?))"
         " AND note_weight > 0",
         (codec.dump_json(list(runs)),),
         default=0,

@@ -34,7 +34,8 @@ async def remarks(db: aiosqlite.Connection, turns: Sequence[str], *, left_out: b
         db,
         f"SELECT e.turn, e.kind, e.rater, e.text, e.received_at, NOT {rollback_window.WITHIN} AS counts"  # noqa: S608
         " FROM events e WHERE e.turn IN (SELECT value FROM json_each(:turns))"
-        f" AND e.kind IN ('comment', 'better') AND {rollback_window.KEPT} AND (:left_out OR NOT {rollback_window.WITHIN})"
+        f" AND e.kind IN ('comment', 'better') AND {rollback_window.KEPT} AND (:left_out OR NOT"
+        f" {rollback_window.WITHIN})"
         " ORDER BY e.time_ms, e.tiebreak, e.seq",
         {"turns": codec.dump_json(list(turns)), "left_out": left_out},
     )

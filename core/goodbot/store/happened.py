@@ -52,7 +52,8 @@ _CLICKS = ("reaction", "stars")
 _WHO = people.IDENTITY_OF.format("e.rater")
 # From the oldest that is open on, in order: a long queue is not read whole for each.
 _SINCE = (
-    "e.seq > :low AND e.seq <= :until AND (+e.seq > :after OR +e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:open)))"
+    "e.seq > :low AND e.seq <= :until AND (+e.seq > :after"
+    " OR +e.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:open)))"
 )
 _UNKNOWN = f"SELECT e.seq FROM events e WHERE e.turn IS NULL AND {_SINCE} ORDER BY e.seq DESC LIMIT :most"  # noqa: S608
 # A version is told once its training has ended; what was made after it waits, too.
@@ -61,6 +62,7 @@ _UNDECIDED = (
     " WHERE (y.scope, y.state) = (:scope, 'running'))"
 )
 _VERSIONS = f"a.scope = :scope AND a.version < coalesce({_UNDECIDED}, 1 << 62)"
+_COUNT = "SELECT count(*) FROM (SELECT 1{})"
 _ENDED = "r.scope = :scope AND r.state <> 'running'"
 _KINDS = {
     _RATING: _Kind(
@@ -131,7 +133,7 @@ async def waiting(db: aiosqlite.Connection, pool: Pool, wanted: HappenedWanted, 
     """How many there are after a mark."""
     marks: Mark = json.loads(mark or "{}")
     counts = [
-        await value(db, f"SELECT count(*) FROM (SELECT 1{_KINDS[kind].rows})", _values(pool, wanted, marks[kind]))  # noqa: S608
+        await value(db, _COUNT.format(_KINDS[kind].rows), _values(pool, wanted, marks[kind]))
         for kind in wanted.kinds
         if kind in marks
     ]

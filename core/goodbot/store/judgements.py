@@ -170,7 +170,8 @@ async def close(db: aiosqlite.Connection, turn: str, now: float) -> None:
     """Nothing came after it in time."""
     await db.execute(
         "INSERT INTO judgements (turn, state, at) VALUES (?, 'closed', ?)"
-        " ON CONFLICT (turn) DO UPDATE SET state = 'closed', at = excluded.at WHERE judgements.state = 'waiting'",
+        " ON CONFLICT (turn) DO UPDATE SET state = 'closed', at = excluded.at WHERE"
+        " judgements.state = 'waiting'",
         (turn, now),
     )
 

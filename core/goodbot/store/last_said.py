@@ -44,6 +44,7 @@ BY_SOURCE = _last(
 """Tables for a WITH RECURSIVE: `last`, the last word of each source."""
 KILLED = (
     "EXISTS (SELECT 1 FROM events r WHERE r.turn = :turn AND (r.connector, r.account, r.retracts)"
-    " = (last.connector, last.account, last.event_id) AND r.retracts <> '' AND r.rater IN (SELECT rater FROM persons))"
+    " = (last.connector, last.account, last.event_id) AND r.retracts <> '' AND r.rater IN (SELECT"
+    " rater FROM persons))"
 )
 """SQL: whether the same person took this `last` word back by name."""

@@ -219,7 +219,8 @@ async def material(db: aiosqlite.Connection, runs: Sequence[int]) -> RunMaterial
         # One that an earlier of these runs had held out, and a later one has trained on, is one answer.
         "WITH items AS (SELECT iif(i.labels GLOB :judged, 'judged', i.split) AS split, i.reward, i.labels,"
         " t.created_at, t.answered_by FROM run_items i"
-        " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))"
+        " JOIN turns t ON t.id = i.turn WHERE i.weight > 0 AND i.run IN (SELECT CAST(value AS"
+        " INTEGER) FROM json_each(:runs))"
         " AND i.run = (SELECT max(o.run) FROM run_items o WHERE o.turn = i.turn"
         " AND o.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))))"
         " SELECT count(*), (SELECT count(*) FROM items WHERE split = 'held_out'),"

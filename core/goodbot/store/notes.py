@@ -156,7 +156,8 @@ async def add(
     id_ = await value(
         db,
         "INSERT INTO notes (scope, key, rule, text, created_at) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (scope, key, text) DO UPDATE SET used = notes.used OR notes.scope = 'person' RETURNING id",
+        " ON CONFLICT (scope, key, text) DO UPDATE SET used = notes.used OR notes.scope = 'person'"
+        " RETURNING id",
         (*of, rule, text, now),
     )
     await db.execute("INSERT OR IGNORE INTO note_ratings VALUES (?, ?)", (id_, rating))

@@ -54,7 +54,8 @@ async def lost(db: aiosqlite.Connection, turn: str, labels: str, said: str) -> b
 async def withdrawn(db: aiosqlite.Connection, pool: Pool, run: int) -> bool:
     """Whether the consent for one of a run's answers is gone, or for one that its notes rest on."""
     gone = (
-        "SELECT EXISTS (SELECT 1 FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq = CAST(b.value AS INTEGER)"  # noqa: S608
+        "SELECT EXISTS (SELECT 1 FROM run_notes n, json_each(n.ratings) b JOIN events e ON e.seq ="  # noqa: S608
+        " CAST(b.value AS INTEGER)"
         f" JOIN turns t ON t.id = e.turn WHERE n.run = :run AND NOT {CONSENT})"
     )
     return bool(await unshared(db, pool, run) or await value(db, gone, {**pool.values(), "run": run}))

@@ -12,7 +12,7 @@ from goodbot.store.postgres.opened import open_postgres
 
 
 async def open_store(path: Path, where: StoreConfig, policy: RewardPolicy | None = None) -> Store:
-    """Open or make the store; `path` is that of the file, also where there is none. Raises as `Store.open`."""
+    """Open or make the store; `path` is that of the file, which need not be. Raises as `Store.open`."""
     if where.url:
         return await open_postgres(where.url, path, policy)
     return await Store.open(path, policy)

@@ -79,7 +79,8 @@ async def listed(db: aiosqlite.Connection, *, closed: bool = False) -> list[Queu
         )
     shared = defaultdict[int, list[QueueShare]](list)
     query = (
-        "SELECT s.queue, s.kind, s.who FROM json_each(?) k JOIN queue_shares s ON s.queue = CAST(k.value AS INTEGER)"
+        "SELECT s.queue, s.kind, s.who FROM json_each(?) k JOIN queue_shares s ON s.queue ="
+        " CAST(k.value AS INTEGER)"
         " ORDER BY 2, 3"
     )
     for queue, kind, who in await fetch(db, query, (codec.dump_json([row[0] for row in rows]),)):

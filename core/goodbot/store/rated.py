@@ -60,7 +60,7 @@ _WORDS = (
 )
 _KEYED = "FROM json_each(:keys) k CROSS JOIN turns t ON t.seq = CAST(k.value AS INTEGER)"
 _ANSWERS = (
-    f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker,"  # noqa: S608
+    f"SELECT t.id, t.connector, t.channel, t.channel_kind, t.connector || ':' || t.talker,"
     f" coalesce({QUESTION}, ''), t.response, t.created_at, t.version, t.answered_by, t.seq"
     f" {_KEYED} LEFT JOIN retries r ON r.turn = t.id"
     f" WHERE t.kind <> '{CHOICE}' AND {review_queue.SEEN}{{0}} ORDER BY k.key LIMIT :limit"

@@ -22,7 +22,9 @@ PAGE = 2000
 _SHOWN = 4000
 """Characters of a question and of an answer."""
 _OURS = "t.kind = 'main' AND t.model = :model AND t.answered_by = ''"
-_TAUGHT = "i.split = 'train' AND i.weight > 0 AND i.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))"
+_TAUGHT = (
+    "i.split = 'train' AND i.weight > 0 AND i.run IN (SELECT CAST(value AS INTEGER) FROM json_each(:runs))"
+)
 _STARS = (
     "(SELECT avg(coalesce(l.stars, l.value)) FROM labels l JOIN events e ON e.seq = l.event_seq"
     " WHERE l.turn = t.id AND (l.stars IS NOT NULL OR e.source = 'stars' OR e.source GLOB 'stars:*'))"

@@ -30,7 +30,10 @@ OPINIONS = f"json_group_object(l.rater, {OPINION})"
 _NAMED = "SELECT 1 FROM set_aside s WHERE (s.turn, s.model, s.kind) = (turns.id, turns.model, 'filter')"
 _MAY = f"turns.kind <> '{CHOICE}' AND NOT EXISTS ({_NAMED})"
 """SQL: what is said of it may teach."""
-_SAID = f"SELECT l.turn, {OPINIONS} FROM labels l WHERE l.turn IN (SELECT value FROM json_each(?)) GROUP BY l.turn"  # noqa: S608
+_SAID = (
+    f"SELECT l.turn, {OPINIONS} FROM labels l"  # noqa: S608
+    " WHERE l.turn IN (SELECT value FROM json_each(?)) GROUP BY l.turn"
+)
 # Of the labels, which are given to it, and not of rows: a database that cannot ask us is told the answer.
 _RATED = f"CASE WHEN :said = '{{}}' THEN 0 WHEN {_MAY} AND teaches(:said) THEN 1 ELSE 2 END"
 _PAGE = 5000

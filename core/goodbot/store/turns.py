@@ -141,7 +141,8 @@ async def within(
     size = "length(t.messages) + length(t.response) + length(t.prompt_tokens) + length(t.tokens)"
     found = await fetch(
         db,
-        f"SELECT t.id, coalesce(CAST(json_extract(j.value, '$[1]') AS INTEGER), {size}) FROM json_each(?) j CROSS JOIN turns t"  # noqa: S608
+        f"SELECT t.id, coalesce(CAST(json_extract(j.value, '$[1]') AS INTEGER), {size}) FROM"  # noqa: S608
+        " json_each(?) j CROSS JOIN turns t"
         " ON t.id = json_extract(j.value, '$[0]') ORDER BY t.rated = 2, j.key",
         (codec.dump_json([(one, known.get(one)) for one in ids]),),
     )

@@ -43,7 +43,8 @@ async def judged(db: aiosqlite.Connection, pool: Pool, run: int) -> list[dict[st
         db,
         "SELECT json_extract(r.metrics, '$.metrics') FROM runs r"
         " WHERE (r.scope, r.model) = (?, ?) AND r.id < ?"
-        " AND r.state IN ('activated', 'refused') AND CAST(json_extract(r.metrics, '$.metrics.xx') AS REAL) > 0"
+        " AND r.state IN ('activated', 'refused') AND CAST(json_extract(r.metrics, '$.metrics.xx')"
+        " AS REAL) > 0"
         " ORDER BY r.id DESC LIMIT ?",
         (pool.scope, pool.model, run, _JUDGED),
     )

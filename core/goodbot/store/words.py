@@ -129,7 +129,8 @@ async def texts(db: aiosqlite.Connection, of: Mapping[str, Sequence[Word]]) -> d
     told = [word for words in of.values() for word in words if word.kind != "chip"]
     rows = await fetch(
         db,
-        "SELECT 0, seq, text FROM events WHERE seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:typed)) UNION ALL"  # noqa: S608
+        "SELECT 0, seq, text FROM events WHERE seq IN (SELECT CAST(value AS INTEGER) FROM"  # noqa: S608
+        " json_each(:typed)) UNION ALL"
         f" SELECT 1, t.seq, {_LAST.format('t', 'content')} FROM turns t"
         " WHERE t.seq IN (SELECT CAST(value AS INTEGER) FROM json_each(:next))",
         {
@@ -167,11 +168,13 @@ async def counts(db: aiosqlite.Connection, runs: Sequence[int]) -> dict[str, int
     """By the kinds of `Word`: of how many answers these runs have learnt such words; and `choice`."""
     rows = await fetch(
         db,
-        "WITH items AS (SELECT turn, words FROM run_items WHERE run IN (SELECT CAST(value AS INTEGER) FROM json_each(?))"  # noqa: S608
+        "WITH items AS (SELECT turn, words FROM run_items WHERE run IN (SELECT CAST(value AS"  # noqa: S608
+        " INTEGER) FROM json_each(?))"
         " AND split = 'train' AND weight > 0)"
         " SELECT json_extract(w.value, '$[0]'), count(DISTINCT i.turn) FROM items i, json_each(i.words) w"
         f" GROUP BY 1 UNION ALL SELECT '{CHOICE}', count(DISTINCT i.turn) AS n FROM items i"
-        f" JOIN turns t ON t.id = i.turn WHERE t.kind = '{CHOICE}' HAVING count(DISTINCT i.turn) > 0 ORDER BY 1",
+        f" JOIN turns t ON t.id = i.turn WHERE t.kind = '{CHOICE}' HAVING count(DISTINCT i.turn) >"
+        " 0 ORDER BY 1",
         (json.dumps(list(runs)),),
     )
     return dict(rows)

@@ -35,13 +35,26 @@ def written(sql: str, *values: Any) -> str:
         (
             "SELECT a > 1, sum(b = ?) FROM t WHERE c AND NOT d",
             (1,),
-            "SELECT CAST((a > 1) AS INT), sum(CAST((b = $1::bigint) AS INT)) FROM t WHERE c <> 0 AND NOT d <> 0",
+            "SELECT CAST((a > 1) AS INT), sum(CAST((b = $1::bigint) AS INT)) FROM t WHERE c <> 0"
+            " AND NOT d <> 0",
         ),
         ("SELECT iif(a, ?, 'x?:y')", ("z",), "SELECT CASE WHEN a <> 0 THEN $1::text ELSE 'x?:y' END"),
         ("SELECT max(a, b), max(c) FROM t", (), "SELECT greatest(a, b), max(c) FROM t"),
-        ("UPDATE notes SET used = used OR ?", (True,), "UPDATE notes SET used = CAST((used <> 0 OR $1::bigint <> 0) AS INT)"),
-        ("SELECT 1 FROM t WHERE a = :x OR :x IS NULL", (None,), "SELECT 1 FROM t WHERE a = NULL OR NULL IS NULL"),
-        ("INSERT OR IGNORE INTO told VALUES (?)", ("a",), "INSERT INTO told VALUES ($1::text) ON CONFLICT DO NOTHING"),
+        (
+            "UPDATE notes SET used = used OR ?",
+            (True,),
+            "UPDATE notes SET used = CAST((used <> 0 OR $1::bigint <> 0) AS INT)",
+        ),
+        (
+            "SELECT 1 FROM t WHERE a = :x OR :x IS NULL",
+            (None,),
+            "SELECT 1 FROM t WHERE a = NULL OR NULL IS NULL",
+        ),
+        (
+            "INSERT OR IGNORE INTO told VALUES (?)",
+            ("a",),
+            "INSERT INTO told VALUES ($1::text) ON CONFLICT DO NOTHING",
+        ),
         (
             "INSERT OR REPLACE INTO switches VALUES (?, ?)",
             ("a", "b"),
@@ -51,7 +64,9 @@ def written(sql: str, *values: Any) -> str:
         ("SELECT a FROM t ORDER BY a DESC LIMIT -1", (), None),
     ],
 )
-def test_a_statement_says_the_same_in_other_words(sql: str, values: tuple[Any, ...], found: str | None) -> None:
+def test_a_statement_says_the_same_in_other_words(
+    sql: str, values: tuple[Any, ...], found: str | None
+) -> None:
     if found is None:
         assert "LIMIT" in written(sql, *values)
     else:
@@ -155,7 +170,9 @@ async def test_numbers_of_the_trail_have_no_gap(tmp_path: Path) -> None:
         with pytest.raises(LookupError):
             await store.write(fails)
         await asyncio.gather(
-            store.write(fails), store.write(lambda db: settings.record(db, "a", "two", {}, 2.0)), return_exceptions=True
+            store.write(fails),
+            store.write(lambda db: settings.record(db, "a", "two", {}, 2.0)),
+            return_exceptions=True,
         )
         entries, whole = await store.read(settings.audit)
         assert [(one.seq, one.action) for one in entries] == [(1, "one"), (2, "two")]

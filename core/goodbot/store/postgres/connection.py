@@ -67,7 +67,7 @@ class Connection:
         return bool(self._raw.closed)
 
     async def plain(self, sql: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run what is in PostgreSQL's words already; its rows. Without values it may be several statements."""
+        """Run what is in PostgreSQL's words already; its rows. Without values it may be a script."""
         return (await self._run(sql, list(values))).rows
 
     async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> Result:
@@ -94,8 +94,7 @@ class Connection:
         try:
             found = self._functions[wanted.function](*(values[number] for number in wanted.values))
         except OSError as error:
-            why = Worded("the database refused ({error})", error=error.strerror or str(error))
-            raise StoreError(why) from error
+            raise _refused(error.strerror or str(error)) from error
         return dialect.plain(found)
 
     async def _run(self, sql: str, values: list[Any]) -> Result:
@@ -125,7 +124,7 @@ class Connection:
         """End the transaction: it is on the server's disk."""
         result = await self._raw.execute("COMMIT")
         if result.statusmessage != "COMMIT":  # a statement had failed, and nobody has rolled it back
-            raise StoreError(Worded("the database refused ({error})", error=str(result.statusmessage)))
+            raise _refused(str(result.statusmessage))
 
     async def rollback(self) -> None:
         """Undo the transaction."""
@@ -140,8 +139,12 @@ class Connection:
         await self._raw.close()
 
     async def alone(self) -> bool:
-        """Take the place of the daemon of these data until the connection ends; False: there is another one."""
+        """Be the daemon of these data until the connection ends; False: there is another one."""
         return bool((await self.plain(f"SELECT {_DAEMON}"))[0][0])
+
+
+def _refused(why: str) -> StoreError:
+    return StoreError(Worded("{reason} ({error})", reason=Worded("the database refused"), error=why))
 
 
 async def connect(

@@ -25,7 +25,8 @@ _NAMED = re.compile(r'CREATE (?:UNIQUE )?[A-Z]+ (?:IF NOT EXISTS )?"?([a-z_]+)"?
 _INDEX = re.compile(r"(CREATE (?:UNIQUE )?INDEX [a-z_]+ ON [a-z_]+)\s*\(")
 _ADDED = re.compile(r'ALTER TABLE "?([a-z_]+)"? ADD COLUMN\b')
 _TRIGGER = re.compile(
-    r"CREATE TRIGGER ([a-z_]+) (AFTER [A-Z]+(?: OF [a-z_]+)?) ON ([a-z_]+)\s+(?:WHEN\s+([^;]*?)\s+)?BEGIN\s([^$]*)END\b"
+    r"CREATE TRIGGER ([a-z_]+) (AFTER [A-Z]+(?: OF [a-z_]+)?) ON ([a-z_]+)\s+"
+    r"(?:WHEN\s+([^;]*?)\s+)?BEGIN\s([^$]*)END\b"
 )
 NUMBERS = "CREATE TABLE sqlite_sequence (name TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)"
 
@@ -48,8 +49,8 @@ def shape(schema: int = 0) -> Shape:
         for _, sql in steps:
             db.executescript(sql)
         known = db.execute(
-            "SELECT type, name, sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-            " ORDER BY name"
+            "SELECT type, name, sql FROM sqlite_schema WHERE sql <> ''"
+            " AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name"
         ).fetchall()
         made = {name: str(sql) for kind, name, sql in known if kind == "table"}
         tables = {name: _table(db, name) for name in made}
@@ -64,11 +65,15 @@ def _table(db: sqlite3.Connection, name: str) -> Table:
     first = [column for column, _, place in sorted(columns, key=lambda one: one[2]) if place]
     others = [
         [column for (column,) in db.execute("SELECT name FROM pragma_index_info(?) ORDER BY seqno", (index,))]
-        for (index,) in db.execute("SELECT name FROM pragma_index_list(?) WHERE origin = 'u'", (name,)).fetchall()
+        for (index,) in db.execute(
+            "SELECT name FROM pragma_index_list(?) WHERE origin = 'u'", (name,)
+        ).fetchall()
     ]
     numbers = len(first) == 1 and ("INTEGER", 1) in [(kind, place) for _, kind, place in columns]
     keys = [*others, first] if numbers else [first, *others]
-    return Table(columns=[column for column, _, _ in columns], keys=keys, numbered=first[0] if numbers else "")
+    return Table(
+        columns=[column for column, _, _ in columns], keys=keys, numbered=first[0] if numbers else ""
+    )
 
 
 def _in_order(made: Mapping[str, str]) -> list[str]:
@@ -111,7 +116,8 @@ def table(sql: str, tables: Tables) -> list[str]:
         f"INSERT INTO sqlite_sequence VALUES ('{name}', 0)",  # noqa: S608
         f"CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS $$\n"  # noqa: S608
         f"BEGIN\n  IF NEW.{column} IS NULL THEN\n"
-        f"    UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = '{name}' RETURNING seq INTO NEW.{column};\n"
+        f"    UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = '{name}' RETURNING seq INTO"
+        f" NEW.{column};\n"
         f"  ELSE\n    UPDATE sqlite_sequence SET seq = NEW.{column} WHERE name = '{name}'"
         f" AND seq < NEW.{column};\n  END IF;\n  RETURN NEW;\nEND\n$$",
         f"CREATE TRIGGER {function} BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION {function}()",
@@ -152,12 +158,12 @@ def _parts(sql: str, start: int) -> tuple[list[str], int]:
 
 def value(sql: str) -> str:
     """An expression, of what is stored alone."""
-    return translate(f"SELECT {sql.strip()}", {}).sql.removeprefix("SELECT ")  # noqa: S608
+    return translate(f"SELECT {sql.strip()}", {}).sql.removeprefix("SELECT ")
 
 
 def condition(sql: str) -> str:
     """The same where it is to hold."""
-    return translate(f"SELECT 1 WHERE {sql.strip()}", {}).sql.removeprefix("SELECT 1 WHERE ")  # noqa: S608
+    return translate(f"SELECT 1 WHERE {sql.strip()}", {}).sql.removeprefix("SELECT 1 WHERE ")
 
 
 def trigger(sql: str, tables: Tables) -> list[str]:
@@ -166,7 +172,9 @@ def trigger(sql: str, tables: Tables) -> list[str]:
     if found is None:
         raise ValueError(f"no such trigger: {sql[:60]}")
     name, when, on, where, body = found.groups()
-    said = "\n".join(f"  {translate(' '.join(one.split()), tables).sql};" for one in body.split(";") if one.strip())
+    said = "\n".join(
+        f"  {translate(' '.join(one.split()), tables).sql};" for one in body.split(";") if one.strip()
+    )
     held = f"  IF {condition(' '.join(where.split()))} THEN\n{said}\n  END IF;" if where else said
     return [
         f"CREATE FUNCTION on_{name}() RETURNS trigger LANGUAGE plpgsql AS $$\nBEGIN\n{held}\n"

@@ -30,7 +30,9 @@ def lost(error: Exception) -> bool:
         return False
     code = str(found.sqlstate or "")
     broken: Any = sys.modules["psycopg"]
-    return code.startswith(_GONE) or (not code and isinstance(found, broken.OperationalError | broken.InterfaceError))
+    return code.startswith(_GONE) or (
+        not code and isinstance(found, broken.OperationalError | broken.InterfaceError)
+    )
 
 
 def explain(error: Exception) -> StoreError | None:
@@ -41,7 +43,7 @@ def explain(error: Exception) -> StoreError | None:
     code = str(found.sqlstate or "")
     said = str(found.diag.message_primary or "") or " ".join(str(found).split())
     if code.startswith("53") and code != "53300":
-        full = "the disk or the memory of the database server is full ({error}): nothing was stored"
+        full = "the database server has no room left ({error}): nothing was stored"
         known: StoreError = StoreFullError(Worded(full, error=said))
     elif lost(error):
         known = StoreError(Worded("{reason} ({error})", reason=_UNREACHABLE, error=said))
@@ -60,10 +62,13 @@ _UNREACHABLE = Worded(
     "the database server cannot be reached: see whether it runs, and whether [store] url leads to it"
 )
 _REASONS = {
-    "25006": Worded("the database server can only be read, as a standby: let [store] url lead to the one that writes"),
-    "28": Worded("the database server lets goodbot not in: set the user in [store] url, and the password in ~/.pgpass"),
-    "3D000": Worded("the database server has no such database: make it, or set its name in [store] url"),
-    "42501": Worded("the user of [store] url may not do this in the database: give it the schema to own"),
-    "53300": Worded("the database server has no connection left: allow more, or end those that nobody needs"),
+    "25006": Worded("the database server can only be read: let [store] url lead to the one that writes"),
+    "28": Worded(
+        "the database server does not let goodbot in: see to the user in [store] url, and to the password in "
+        "~/.pgpass"
+    ),
+    "3D000": Worded("there is no such database on the server: make it, or set its name in [store] url"),
+    "42501": Worded("the database user lacks a right: let it own the schema"),
+    "53300": Worded("the database server has no connection left: allow more there"),
     "55P03": Worded("the database is locked by another program"),
 }

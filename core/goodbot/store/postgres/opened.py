@@ -77,7 +77,7 @@ class PostgresStore(Store):
 
     @contextlib.asynccontextmanager
     async def moment(self) -> AsyncGenerator[aiosqlite.Connection]:
-        """A connection that sees the database as it is now, for as long as it is open; nobody waits for it."""
+        """A connection that sees the database as it is now, as long as it is open; nobody waits for it."""
         try:
             db = await connect(self._url, self.path, self._policy, reads=True)
             try:
@@ -135,7 +135,9 @@ async def _writing(url: str, path: Path, policy: RewardPolicy | None) -> Connect
     db = await connect(url, path, policy)
     try:
         if not await db.alone():
-            other = "another goodbot uses the data of [store] url: end it, or give this one a schema of its own"
+            other = (
+                "another goodbot uses the data of [store] url: end it, or give this one a database of its own"
+            )
             raise StoreError(Worded(other))
         await schema.check(db)
     except BaseException:

@@ -61,13 +61,15 @@ def conflict(how: str, table: Table) -> str:
 
 
 def written(marked: str, count: int) -> tuple[str, list[Computed]]:
-    """A statement, whose values are `count` marks, in PostgreSQL's words; and what is to be computed for it."""
+    """A statement, whose values are `count` marks, in PostgreSQL's words; what is to be computed for it."""
     exp = load("sqlglot.expressions")
     tree = load("sqlglot").parse_one(marked, read=_reader())
     rewriting = _Rewriting(exp, count)
     for node in reversed(list(tree.walk(bfs=False))):
         rewriting.function(node)
-    lists = {one.alias_or_name for one in tree.find_all(exp.Table) if rewriting.called(one.this) == "json_each"}
+    lists = {
+        one.alias_or_name for one in tree.find_all(exp.Table) if rewriting.called(one.this) == "json_each"
+    }
     for node in reversed(list(tree.walk(bfs=False))):
         rewriting.clause(node, lists)
     for node in reversed(list(tree.walk(bfs=False))):
@@ -84,7 +86,7 @@ def _reader() -> Any:
     class Plain(known):
         class Parser(known.Parser):
             FUNCTIONS: Mapping[str, Any] = {}
-            FUNCTION_PARSERS = {"CAST": known.Parser.FUNCTION_PARSERS["CAST"]}
+            FUNCTION_PARSERS: Mapping[str, Any] = {"CAST": known.Parser.FUNCTION_PARSERS["CAST"]}
 
     return Plain
 
@@ -135,9 +137,8 @@ class _Rewriting:
         if name in HOST:
             self.computed.append(Computed(name, tuple(self._marked(value) for value in values)))
             node.replace(exp.column(f"{MARK}{self._count + len(self.computed) - 1}"))
-        elif change := _CHANGES.get(name):
-            if (changed := change(self, values)) is not None:
-                node.replace(changed)
+        elif name in _CHANGES and (changed := _CHANGES[name](self, values)) is not None:
+            node.replace(changed)
 
     def _cast(self, node: Any) -> None:
         """SQLite reads as much of a number as there is in a text; bytes are those of the text."""

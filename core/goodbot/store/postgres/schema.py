@@ -28,10 +28,13 @@ async def check(db: Connection) -> int:
     """The schema that is there, 0 in an empty place; changes nothing. Raises StoreError, NewerDataError."""
     ours = f"SELECT schema FROM {_OURS}"  # noqa: S608
     if not (await db.plain("SELECT to_regclass($1::text) IS NOT NULL", (_OURS,)))[0][0]:
-        there = await db.plain("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace LIMIT 1")
+        there = await db.plain(
+            "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace LIMIT 1"
+        )
         if there:
             other = (
-                "the PostgreSQL database holds something else ({table}): make one for goodbot alone, or a schema"
+                "the PostgreSQL database holds something else ({table}): make one for goodbot alone, or a "
+                "schema"
             )
             raise StoreError(Worded(other, table=str(there[0][0])))
         return 0
@@ -41,7 +44,7 @@ async def check(db: Connection) -> int:
 
 
 async def migrate(db: Connection) -> None:
-    """Bring what `check` has passed to this version. Raises StoreError; then it is at a step that went well."""
+    """Bring what `check` has passed to this version. Raises StoreError; then a step has not been done."""
     found = await check(db)
     functions = files("goodbot.store.postgres").joinpath("functions.sql").read_text(encoding="utf-8")
     digest = hashlib.sha256(functions.encode()).hexdigest()
