@@ -57,9 +57,9 @@ async def commits(store: Store) -> list[str]:
     if isinstance(store, PostgresStore):
         real = writing._raw.execute
 
-        async def told(sql: str, *values: Any) -> Any:
+        async def told(sql: str, *values: Any, **more: Any) -> Any:
             trace(sql)
-            return await real(sql, *values)
+            return await real(sql, *values, **more)
 
         writing._raw.execute = told
 

@@ -98,7 +98,8 @@ class Connection:
         return dialect.plain(found)
 
     async def _run(self, sql: str, values: list[Any]) -> Result:
-        cursor = await self._raw.execute(sql, values or None)
+        # Of several statements at once none can be prepared; those without values are short, too.
+        cursor = await self._raw.execute(sql, values or None, prepare=None if values else False)
         status = str(cursor.statusmessage or "")
         if status.startswith(("INSERT", "UPDATE", "DELETE")):
             self.total_changes += max(0, cursor.rowcount)
@@ -122,13 +123,13 @@ class Connection:
 
     async def commit(self) -> None:
         """End the transaction: it is on the server's disk."""
-        result = await self._raw.execute("COMMIT")
+        result = await self._raw.execute("COMMIT", prepare=False)
         if result.statusmessage != "COMMIT":  # a statement had failed, and nobody has rolled it back
             raise _refused(str(result.statusmessage))
 
     async def rollback(self) -> None:
         """Undo the transaction."""
-        await self._raw.execute("ROLLBACK")
+        await self._raw.execute("ROLLBACK", prepare=False)
 
     async def interrupt(self) -> None:
         """End what runs there."""

@@ -75,7 +75,7 @@ def written(marked: str, count: int) -> tuple[str, list[Computed]]:
     for node in reversed(list(tree.walk(bfs=False))):
         rewriting.named(node)
         rewriting.truth(node)
-    return tree.sql(dialect="postgres"), rewriting.computed
+    return tree.sql(dialect="postgres", normalize_functions=False), rewriting.computed
 
 
 @functools.cache
