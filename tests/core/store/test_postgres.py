@@ -74,7 +74,7 @@ def test_a_statement_says_the_same_in_other_words(
 
 
 def test_what_people_say_is_no_part_of_a_statement() -> None:
-    for said in ("'; DROP TABLE turns --", "$1", "goodbot_p0", "?", ":a"):
+    for said in ("'; DROP TABLE turns --", "goodbot_p0", "?", ":a"):
         assert said not in written("SELECT 1 FROM told WHERE person = ?", said)
 
 
