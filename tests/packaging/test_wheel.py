@@ -37,6 +37,8 @@ EXTRAS = {
     "gguf",
     "llama-tests",
     "encryption",
+    "postgres",
+    "postgres-tests",
     "push",
     "keyring",
     "tensorboard",
