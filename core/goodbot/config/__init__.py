@@ -55,12 +55,15 @@ __all__ = [
     "encryptions",
     "load",
     "parse",
+    "stores",
 ]
 
 T = TypeVar("T")
 
 encryptions: dict[Path, EncryptionConfig] = {}
 """What `load` has found of it, by state directory, for `vault`: who opens a file there has only its path."""
+stores: dict[Path, StoreConfig] = {}
+"""Likewise of the store."""
 _elsewhere: set[Path] = set()
 """State directories whose config was named; a `config.toml` in them does not count."""
 
@@ -160,6 +163,7 @@ def load(home: Path, path: Path | None = None) -> Config:
         _elsewhere.add(home.absolute())
     if explicit or home.absolute() not in _elsewhere:
         encryptions[home.absolute()] = found.encryption
+        stores[home.absolute()] = found.store
     return found
 
 

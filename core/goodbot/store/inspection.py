@@ -9,12 +9,14 @@ from pathlib import Path
 
 import aiosqlite
 
+from goodbot import config
 from goodbot.store import cipher, codec, soundness
 from goodbot.store.commit_queue import explain
 from goodbot.store.connection import connect
 from goodbot.store.consent import ALWAYS
 from goodbot.store.migrate import check, migrations
-from goodbot.store.query import fetch, first
+from goodbot.store.postgres import looking
+from goodbot.store.query import fetch, first, value
 
 
 @asynccontextmanager
@@ -22,8 +24,12 @@ async def look(path: Path) -> AsyncGenerator[aiosqlite.Connection]:
     """A connection that can only read. Raises StoreError, and NewerDataError for a newer schema.
 
     While no write-ahead log lies there, nobody writes; SQLite is told so, since it would make the
-    log's files even for a reader.
+    log's files even for a reader. Where the store is on a server, to that.
     """
+    if (where := config.stores.get(path.parent.absolute())) and where.url:
+        async with looking.look(where.url, path) as db:
+            yield db
+        return
     still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
     try:
         db = await connect(path, f"mode=ro{still}")
@@ -54,6 +60,13 @@ async def damage(db: aiosqlite.Connection) -> str:
     row = first(await fetch(db, "PRAGMA quick_check(1)"))
     found = str(row[0]) if row else "it does not answer"
     return "" if found == "ok" else found
+
+
+async def size(db: aiosqlite.Connection, path: Path) -> int:
+    """Bytes of the database."""
+    if path.exists():
+        return path.stat().st_size
+    return int(await value(db, "SELECT pg_database_size(current_database())"))
 
 
 async def sharers(db: aiosqlite.Connection, owners: Sequence[str]) -> list[str]:

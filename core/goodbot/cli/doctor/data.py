@@ -49,7 +49,7 @@ async def database(examined: Examined) -> Sequence[Check]:
     file = path(examined.config)
     if examined.daemon is not None and (store := str(examined.daemon.get("store", "ok"))) != "ok":
         return [fail("database", phrase("doc_d_now", why=store))]
-    if not file.exists():
+    if not file.exists() and not examined.config.store.url:
         return [ok("database", phrase("doc_d_none"))]
     try:
         async with inspection.look(file) as db:
@@ -57,11 +57,12 @@ async def database(examined: Examined) -> Sequence[Check]:
             if found := await inspection.damage(db):
                 return [fail("database", phrase("doc_d_damaged", why=found), _RESTORE)]
             whole = (await settings.audit(db))[1] if version else True
+            whole_size = await inspection.size(db, file)
     except NewerDataError as error:
         return [failed("database", error, "goodbot upgrade --check")]
-    except StoreError as error:
+    except (StoreError, MissingExtraError) as error:
         return [failed("database", error, _RESTORE if isinstance(error, StoreDamagedError) else "")]
-    facts = {"size": size(file.stat().st_size), "version": version}
+    facts = {"size": size(whole_size), "version": version}
     behind = version < known
     text = phrase("doc_d_behind", **facts, known=known) if behind else phrase("doc_d_well", **facts)
     found_checks = [ok("database", text)]

@@ -35,6 +35,10 @@ _WRITER = "pg_advisory_xact_lock(hashtextextended('goodbot writes ' || current_s
 """Held by each transaction that writes, to its end: so there is one writer, however many connections."""
 _DAEMON = "pg_try_advisory_lock(hashtextextended('goodbot runs ' || current_schema(), 0))"
 _BEGINS = "BEGIN IMMEDIATE"
+_PRAGMAS = {
+    "PRAGMA user_version": "SELECT schema FROM goodbot_schema",
+    "PRAGMA quick_check(1)": "SELECT 'ok'",  # whether its files are whole is the server's affair
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,8 @@ class Connection:
         """Run one statement of the store."""
         if sql == _BEGINS:
             return await self._run(f"BEGIN; SELECT {_WRITER}", [])
-        if dialect.is_plain(sql):
-            return await self._run(sql, [])
+        if dialect.is_plain(sql) or sql in _PRAGMAS:
+            return await self._run(_PRAGMAS.get(sql, sql), [])
         return await self._run(*self._bound(sql, parameters))
 
     def _bound(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any]) -> tuple[str, list[Any]]:

@@ -19,7 +19,7 @@ from goodbot.base.errors import StoreError
 from goodbot.base.worded import Worded
 from goodbot.store import Store, teaching
 from goodbot.store.commit_queue import CommitQueue, explain
-from goodbot.store.postgres import failures, schema
+from goodbot.store.postgres import failures, looking, schema
 from goodbot.store.postgres.connection import Connection, connect
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-_MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 class PostgresStore(Store):
@@ -78,15 +77,8 @@ class PostgresStore(Store):
     @contextlib.asynccontextmanager
     async def moment(self) -> AsyncGenerator[aiosqlite.Connection]:
         """A connection that sees the database as it is now, as long as it is open; nobody waits for it."""
-        try:
-            db = await connect(self._url, self.path, self._policy, reads=True)
-            try:
-                await db.plain(_MOMENT)
-                yield _as_of_sqlite(db)
-            finally:
-                await db.close()
-        except failures.errors() as error:
-            raise explain(error, reading=True) from error
+        async with looking.look(self._url, self.path, self._policy) as db:
+            yield db
 
     async def compact(self) -> None:
         """Have what was deleted taken out of the tables' files; of the server's log it goes in its own time.

@@ -28,6 +28,7 @@ _LITE = frozenset(
     )
 )
 _SHIFTED = 64
+_LISTS = ("expressions", "query", "field", "unnest")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,6 +170,8 @@ class _Rewriting:
             column = node.this
             if isinstance(column, exp.Column) and column.name == "key" and column.table in lists:
                 node.set("this", exp.column("place", table=column.table))
+        elif isinstance(node, exp.In) and not any(node.args.get(one) for one in _LISTS):
+            node.replace(exp.false())
         elif isinstance(node, exp.Limit) and not node.expression.is_int:
             least = self.call("greatest", node.expression.copy(), exp.Literal.number("-1"))
             node.set("expression", self.call("nullif", least, exp.Literal.number("-1")))
