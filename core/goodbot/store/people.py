@@ -105,6 +105,6 @@ async def unlink(db: aiosqlite.Connection, person: str, now: float, *, owners: C
 
 async def _identify(db: aiosqlite.Connection, persons: Sequence[str], key: str, now: float) -> None:
     await db.executemany(
-        "INSERT INTO links VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET identity = excluded.identity",
+        "INSERT INTO links VALUES (?, ?, ?) ON CONFLICT (person) DO UPDATE SET identity = excluded.identity",
         [(person, key, now) for person in persons],
     )

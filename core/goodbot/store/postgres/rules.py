@@ -186,7 +186,7 @@ class _Rewriting:
     def truth(self, node: Any) -> None:
         """A comparison where a value is wanted becomes a number, a number that is to hold a comparison."""
         exp = self.exp
-        if node.parent is None or isinstance(node, exp.Paren) or self._assigns(node):
+        if node.parent is None or isinstance(node, exp.Paren | exp.Where) or self._assigns(node):
             return
         holds, is_one = self._is_to_hold(node), isinstance(node, self._truths)
         if is_one and not holds:
