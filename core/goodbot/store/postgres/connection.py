@@ -42,14 +42,14 @@ _PRAGMAS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Returned:
     """What a statement gave: as much of a cursor as the queries use."""
 
     rowcount: int
     rows: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
 
 
-class Connection:
+class ServerConnection:
     """As `aiosqlite.Connection`, as far as the store goes. Made by `connect`."""
 
     def __init__(self, raw: Any, functions: Mapping[str, Callable[..., Any]]) -> None:
@@ -74,7 +74,7 @@ class Connection:
         """Run what is in PostgreSQL's words already; its rows. Without values it may be a script."""
         return (await self._run(sql, list(values))).rows
 
-    async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> Result:
+    async def execute(self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()) -> Returned:
         """Run one statement of the store."""
         if sql == _BEGINS:
             return await self._run(f"BEGIN; SELECT {_WRITER}", [])
@@ -101,14 +101,14 @@ class Connection:
             raise _refused(error.strerror or str(error)) from error
         return dialect.plain(found)
 
-    async def _run(self, sql: str, values: list[Any]) -> Result:
+    async def _run(self, sql: str, values: list[Any]) -> Returned:
         # Of several statements at once none can be prepared; those without values are short, too.
         cursor = await self._raw.execute(sql, values or None, prepare=None if values else False)
         status = str(cursor.statusmessage or "")
         if status.startswith(("INSERT", "UPDATE", "DELETE")):
             self.total_changes += max(0, cursor.rowcount)
         rows: list[tuple[Any, ...]] = await cursor.fetchall() if cursor.description else []
-        return Result(cursor.rowcount, rows)
+        return Returned(cursor.rowcount, rows)
 
     async def execute_fetchall(
         self, sql: str, parameters: Iterable[Any] | Mapping[str, Any] = ()
@@ -154,7 +154,7 @@ def _refused(why: str) -> StoreError:
 
 async def connect(
     url: str, path: Path, policy: RewardPolicy | None = None, *, reads: bool = False
-) -> Connection:
+) -> ServerConnection:
     """A connection to the database of `url`, for the state directory that `path` lies in.
 
     `reads`: it can change nothing. Raises what `failures.errors` lists, MissingExtraError, StoreError.
@@ -165,7 +165,7 @@ async def connect(
         url, autocommit=True, connect_timeout=10, cursor_factory=psycopg.AsyncRawCursor
     )
     functions = {"refusal_mac": refusals.function(path.parent), "teaches": teaching.function(policy)}
-    db = Connection(raw, functions)
+    db = ServerConnection(raw, functions)
     try:
         raw.adapters.register_loader("numeric", _number(psycopg))
         more = {"default_transaction_read_only": "on"} if reads else {}
@@ -190,7 +190,7 @@ def _number(psycopg: Any) -> Any:
     return Number
 
 
-async def _require(db: Connection) -> None:
+async def _require(db: ServerConnection) -> None:
     """Refuse a server on which the store's promises do not hold. Raises StoreError."""
     version = int((await db.plain("SHOW server_version_num"))[0][0])
     if version < _NEEDED:

@@ -41,7 +41,7 @@ def translate(sql: str, tables: Tables) -> Translated:
     marked, names = _mark(sql)
     conflict = ""
     if found := _OR.match(marked):
-        marked = f"INSERT INTO {found[2]}{marked[found.end() :]}"
+        marked = _OR.sub(f"INSERT INTO {found[2]}", marked, count=1)
         conflict = rules.conflict(found[1], tables[found[2]])
     written, computed = rules.written(marked, len(names))
     order = dict.fromkeys(int(found) for found in _MARKED.findall(written))

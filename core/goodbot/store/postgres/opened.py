@@ -20,7 +20,7 @@ from goodbot.base.worded import Worded
 from goodbot.store import Store, teaching
 from goodbot.store.commit_queue import CommitQueue, explain
 from goodbot.store.postgres import failures, looking, schema
-from goodbot.store.postgres.connection import Connection, connect
+from goodbot.store.postgres.connection import ServerConnection, connect
 
 if TYPE_CHECKING:
     import aiosqlite
@@ -33,7 +33,12 @@ class PostgresStore(Store):
     """An open database on a server. Made by `open_postgres`, ended by `close`."""
 
     def __init__(
-        self, url: str, path: Path, policy: RewardPolicy | None, writing: Connection, reading: Connection
+        self,
+        url: str,
+        path: Path,
+        policy: RewardPolicy | None,
+        writing: ServerConnection,
+        reading: ServerConnection,
     ) -> None:
         self.path = path
         self.looking = None
@@ -87,7 +92,7 @@ class PostgresStore(Store):
         """
 
         async def operation(db: aiosqlite.Connection) -> None:
-            ours = cast("Connection", db)
+            ours = cast("ServerConnection", db)
             for (table,) in await ours.plain(_TABLES):
                 await ours.plain(f'VACUUM FULL "{table}"')
             await ours.plain("CHECKPOINT" if await _may_checkpoint(ours) else "SELECT 1")
@@ -95,7 +100,7 @@ class PostgresStore(Store):
 
         await self._writer.alone(operation)
 
-    async def _measure(self, db: Connection) -> None:
+    async def _measure(self, db: ServerConnection) -> None:
         self._bytes = int((await db.plain(_SIZE))[0][0])
 
     async def _reopen(self) -> aiosqlite.Connection:
@@ -113,16 +118,16 @@ _SIZE = (
 )
 
 
-async def _may_checkpoint(db: Connection) -> bool:
+async def _may_checkpoint(db: ServerConnection) -> bool:
     return bool((await db.plain("SELECT pg_has_role('pg_checkpoint', 'USAGE')"))[0][0])
 
 
-def _as_of_sqlite(db: Connection) -> aiosqlite.Connection:
+def _as_of_sqlite(db: ServerConnection) -> aiosqlite.Connection:
     """The queries are typed by SQLite's, of which this offers what they use."""
     return cast("aiosqlite.Connection", db)
 
 
-async def _writing(url: str, path: Path, policy: RewardPolicy | None) -> Connection:
+async def _writing(url: str, path: Path, policy: RewardPolicy | None) -> ServerConnection:
     """The connection that writes, and holds the place of the one daemon."""
     db = await connect(url, path, policy)
     try:
@@ -145,7 +150,7 @@ async def open_postgres(url: str, path: Path, policy: RewardPolicy | None = None
     `path` is where the file would lie: beside it is what is no affair of the database, as keys. Raises
     StoreError (unreachable, not ours, another goodbot has it), NewerDataError, MissingExtraError.
     """
-    opened: list[Connection] = []
+    opened: list[ServerConnection] = []
     try:
         opened.append(writing := await _writing(url, path, policy))
         await schema.migrate(writing)

@@ -16,7 +16,7 @@ from goodbot.base.worded import Worded
 from goodbot.store import backup
 from goodbot.store.migrate import migrations
 from goodbot.store.postgres import ddl
-from goodbot.store.postgres.connection import Connection
+from goodbot.store.postgres.connection import ServerConnection
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _OURS = "goodbot_schema"
 """The table that says which schema it is, and which functions are there."""
 
 
-async def check(db: Connection) -> int:
+async def check(db: ServerConnection) -> int:
     """The schema that is there, 0 in an empty place; changes nothing. Raises StoreError, NewerDataError."""
     ours = f"SELECT schema FROM {_OURS}"  # noqa: S608
     if not (await db.plain("SELECT to_regclass($1::text) IS NOT NULL", (_OURS,)))[0][0]:
@@ -43,7 +43,7 @@ async def check(db: Connection) -> int:
     return found
 
 
-async def migrate(db: Connection) -> None:
+async def migrate(db: ServerConnection) -> None:
     """Bring what `check` has passed to this version. Raises StoreError; then a step has not been done."""
     found = await check(db)
     functions = files("goodbot.store.postgres").joinpath("functions.sql").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ async def migrate(db: Connection) -> None:
         await _step(db, (*steps, f"UPDATE {_OURS} SET schema = {number}"))  # noqa: S608
 
 
-async def _step(db: Connection, statements: tuple[str, ...]) -> None:
+async def _step(db: ServerConnection, statements: tuple[str, ...]) -> None:
     """All of it, or nothing."""
     await db.execute("BEGIN IMMEDIATE")
     try:
