@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from goodbot.config import parse
 from goodbot.store import settings, trail
 from goodbot.store.commit_queue import Operation
 from goodbot.store.migrate import migrations
+from goodbot.store.postgres import ddl, dialect
 from goodbot.store.postgres.opened import open_postgres
 
 from tests import postgres
@@ -23,8 +25,6 @@ from tests.support import require
 def written(sql: str, *values: Any) -> str:
     """A statement as PostgreSQL gets it with these values."""
     require("sqlglot")
-    from goodbot.store.postgres import ddl, dialect
-
     translated = dialect.translate(sql, ddl.shape().tables)
     return dialect.bound(translated, tuple(dialect.kind(dialect.plain(one)) for one in values))
 
@@ -88,8 +88,6 @@ def test_a_url_holds_no_password() -> None:
 
 
 async def test_every_table_index_and_trigger_of_sqlite_is_there(tmp_path: Path) -> None:
-    from goodbot.store.postgres import ddl
-
     store = await open_postgres(postgres.url_of(tmp_path / "goodbot.db", empty=True), tmp_path / "goodbot.db")
     await store.close()
     name = postgres.database_of(tmp_path / "goodbot.db")
@@ -107,6 +105,41 @@ async def test_data_of_a_newer_goodbot_are_refused(tmp_path: Path) -> None:
     postgres.ask(f"UPDATE goodbot_schema SET schema = {len(migrations()) + 1}", postgres.database_of(path))
     with pytest.raises(NewerDataError):
         await open_postgres(url, path)
+
+
+_MADE = (
+    "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
+    " WHERE table_schema = current_schema() ORDER BY 1, ordinal_position",
+    "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1",
+    "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
+    "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint ORDER BY 1, 2",
+    "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace ORDER BY 1, 2",
+    "SELECT * FROM sqlite_sequence ORDER BY 1",
+)
+"""What a database looks like."""
+
+
+async def test_migrations_run_there_and_lead_to_what_is_derived(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    url = postgres.url_of(path, empty=True)
+    functions = files("goodbot.store.postgres").joinpath("functions.sql").read_text(encoding="utf-8")
+    older = (
+        functions.replace("lite_glob", "lite_other"),
+        *ddl.shape(20).statements,
+        "CREATE TABLE goodbot_schema (schema BIGINT NOT NULL, functions TEXT NOT NULL)",
+        "INSERT INTO goodbot_schema VALUES (20, 'others')",
+        "DROP FUNCTION lite_other",
+    )
+    with require("psycopg").connect(url, autocommit=True) as db:
+        for one in older:
+            db.execute(one)
+    await (await open_postgres(url, path)).close()
+    for query in _MADE:
+        found, expected = (
+            postgres.ask(query, postgres.database_of(path)),
+            postgres.ask(query, postgres.template()),
+        )
+        assert found == expected, query
 
 
 async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
