@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import NewerDataError, StoreError
+from goodbot.cli import main
 from goodbot.config import parse
 from goodbot.store import settings, trail
 from goodbot.store.commit_queue import Operation
@@ -85,6 +86,12 @@ def test_a_url_holds_no_password() -> None:
     with pytest.raises(Exception, match="must be like"):
         parse('[store]\nurl = "mysql://c/d"', home=Path("/x"))
     assert parse('[store]\nurl = "postgresql://a@c/d"', home=Path("/x")).store.url == "postgresql://a@c/d"
+
+
+def test_a_backup_of_a_file_is_none_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.toml").write_text('[store]\nurl = "postgresql://a@c/d"\n')
+    assert main(["--home", str(tmp_path), "backup"]) == 2
+    assert "back it up with `pg_dump`" in capsys.readouterr().err
 
 
 async def test_every_table_index_and_trigger_of_sqlite_is_there(tmp_path: Path) -> None:
