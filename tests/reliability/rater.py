@@ -8,6 +8,7 @@ has returned, or `! ID reason`. Run as `python -m tests.reliability.rater DATABA
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import sys
@@ -17,10 +18,13 @@ from goodbot.api.events import Event, RatingEvent, Receipt
 from goodbot.base.errors import StoreError
 from goodbot.conversation.ingest import Dispatcher
 from goodbot.store import Store, runs
+from goodbot.store.postgres.opened import open_postgres
 
 from tests.core import dispatching
 from tests.core.made import GRANTS, rate, retract
 
+URL = "GOODBOT_TEST_URL"
+"""Where the store is, if not in a file."""
 POOL = runs.Pool(scope="default", model="fake", owners=("loopback:owner",))
 
 
@@ -36,7 +40,8 @@ def parse(line: str) -> RatingEvent:
 
 
 async def main(path: str, limit: int = 0) -> None:
-    store = await Store.open(Path(path))
+    url = os.environ.get(URL)
+    store = await (open_postgres(url, Path(path)) if url else Store.open(Path(path)))
     if limit:  # a full disk: writing further fails with an error instead of a signal
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 import signal
 import sqlite3
@@ -16,9 +17,10 @@ import pytest
 from goodbot.base.errors import StoreError
 from goodbot.store import Store, ledger
 
+from tests import postgres
 from tests.core.builders import add_turn, check_store, rate, rows, until
 from tests.reliability.kills import KILLS, asked, each
-from tests.reliability.rater import make, parse
+from tests.reliability.rater import URL, make, parse
 from tests.support import patience
 
 TURNS = 12
@@ -41,7 +43,7 @@ def events(count: int, chance: random.Random) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def rater(path: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Process]:
+async def rater(path: Path, *more: str, url: str = "") -> AsyncGenerator[asyncio.subprocess.Process]:
     """A process of `tests.reliability.rater`; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -51,6 +53,7 @@ async def rater(path: Path, *more: str) -> AsyncGenerator[asyncio.subprocess.Pro
         *more,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, URL: url},
     )
     try:
         yield process
@@ -83,28 +86,38 @@ async def collect(process: asyncio.subprocess.Process, acked: set[str]) -> None:
             acked.add(line.decode().strip())
 
 
-async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(tmp_path: Path) -> None:
+# There must be some left for the last kill, however many each of them lets through.
+@pytest.mark.parametrize(
+    ("kind", "cycles", "count"),
+    [
+        ("sqlite", CYCLES, EVENTS + MOST * max(0, CYCLES - USUAL)),
+        ("postgres", KILLS or 3, MOST * (KILLS or 3)),
+    ],
+)
+async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(
+    tmp_path: Path, kind: str, cycles: int, count: int
+) -> None:
     chance = random.Random(7)
     path = tmp_path / "goodbot.db"
-    store = await Store.open(path)
+    url = postgres.url_of(path) if kind == "postgres" else ""
+    store = await postgres.opened(kind, path)
     for number in range(TURNS):
         await add_turn(store, f"t{number}")
     await store.close()
-    # There must be some left for the last kill, however many each of them lets through.
-    lines = events(EVENTS + MOST * max(0, CYCLES - USUAL), chance)
+    lines = events(count, chance)
     acked: set[str] = set()
     sent = kills = halfway = 0
-    while kills < CYCLES or len(acked) < len(lines):
+    while kills < cycles or len(acked) < len(lines):
         # All that is not acknowledged is sent again, and a few that are.
-        size = MOST if kills < CYCLES else len(lines)
+        size = MOST if kills < cycles else len(lines)
         again = [line for id_, line in lines.items() if id_ not in acked][:size]
         again += chance.sample(list(lines.values()), 10)
         sent += len(again)
         before = len(acked)
-        async with rater(path) as process, asyncio.TaskGroup() as group:
+        async with rater(path, url=url) as process, asyncio.TaskGroup() as group:
             group.create_task(collect(process, acked))
             feeding = group.create_task(feed(process, again, lambda b=before: len(acked) > b))
-            if kills < CYCLES:
+            if kills < cycles:
                 # From its first acknowledgement on, anywhere in the stream of commits.
                 await until(lambda b=before: len(acked) > b)
                 await asyncio.sleep(chance.uniform(0, 0.02))
@@ -116,10 +129,10 @@ async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(tmp
                 process.stdin.close()
             await process.wait()
         halfway += process.returncode == -signal.SIGKILL and len(acked) - before < size - 5
-    assert kills == CYCLES
-    assert halfway > CYCLES / 2  # most of them in the middle of the stream
+    assert kills == cycles
+    assert halfway > cycles / 2 or kind == "postgres"  # most of them in the middle of the stream
     assert sent > len(lines)
-    store = await Store.open(path)
+    store = await postgres.opened(kind, path)
     try:
         stored = await rows(store, "SELECT event_id, count(*) FROM events GROUP BY event_id")
         assert dict(stored) == dict.fromkeys(lines, 1)
@@ -130,7 +143,7 @@ async def test_killed_at_any_moment_it_has_what_it_acknowledged_exactly_once(tmp
         await store.close()
     assert len(labels) == TURNS
     # The same events in another order, in a store that nobody killed:
-    store = await Store.open(tmp_path / "other.db")
+    store = await postgres.opened(kind, tmp_path / "other.db")
     try:
         for number in range(TURNS):
             await add_turn(store, f"t{number}")

@@ -15,7 +15,7 @@ from goodbot.config import parse
 from goodbot.store import settings, trail
 from goodbot.store.commit_queue import Operation
 from goodbot.store.migrate import migrations
-from goodbot.store.postgres import ddl, dialect
+from goodbot.store.postgres import connection, ddl, dialect
 from goodbot.store.postgres.opened import open_postgres
 
 from tests import postgres
@@ -157,7 +157,8 @@ async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         await open_postgres(url, path)
 
 
-async def test_a_second_goodbot_is_refused(tmp_path: Path) -> None:
+async def test_a_second_goodbot_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection._SETTINGS, "lock_timeout", "100ms")
     path = tmp_path / "goodbot.db"
     store = await postgres.opened("postgres", path)
     try:

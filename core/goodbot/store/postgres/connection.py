@@ -22,6 +22,11 @@ _NEEDED = 180000
 """PostgreSQL 18: it folds letters as Python does."""
 _SETTINGS = {
     "application_name": "goodbot",
+    # A host that is gone holds no lock for longer than a minute.
+    "client_connection_check_interval": "10s",
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
     "client_min_messages": "warning",
     "idle_in_transaction_session_timeout": "600s",
     "jit": "off",
@@ -33,7 +38,8 @@ _MUST = {"fsync": "on", "full_page_writes": "on", "server_encoding": "UTF8"}
 _PLACES = "SELECT datlocprovider::text, datcollate FROM pg_database WHERE datname = current_database()"
 _WRITER = "pg_advisory_xact_lock(hashtextextended('goodbot writes ' || current_schema(), 0))"
 """Held by each transaction that writes, to its end: so there is one writer, however many connections."""
-_DAEMON = "pg_try_advisory_lock(hashtextextended('goodbot runs ' || current_schema(), 0))"
+_DAEMON = "pg_advisory_lock(hashtextextended('goodbot runs ' || current_schema(), 0))"
+_LOCKED = "55P03"
 _BEGINS = "BEGIN IMMEDIATE"
 _PRAGMAS = {
     "PRAGMA user_version": "SELECT schema FROM goodbot_schema",
@@ -144,8 +150,17 @@ class ServerConnection:
         await self._raw.close()
 
     async def alone(self) -> bool:
-        """Be the daemon of these data until the connection ends; False: there is another one."""
-        return bool((await self.plain(f"SELECT {_DAEMON}"))[0][0])
+        """Be the daemon of these data until the connection ends; False: there is another one.
+
+        One that was killed is there still for a moment, until the server knows.
+        """
+        try:
+            await self.plain(f"SELECT {_DAEMON}")
+        except load("psycopg").Error as error:
+            if error.sqlstate != _LOCKED:
+                raise
+            return False
+        return True
 
 
 def _refused(why: str) -> StoreError:
