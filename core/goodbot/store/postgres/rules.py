@@ -65,6 +65,8 @@ def written(marked: str, count: int) -> tuple[str, list[Computed]]:
     """A statement, whose values are `count` marks, in PostgreSQL's words; what is to be computed for it."""
     exp = load("sqlglot.expressions")
     tree = load("sqlglot").parse_one(marked, read=_reader())
+    if isinstance(tree, exp.Command):  # what it does not understand it would write down as it is
+        raise ValueError(f"no such statement: {marked[:60]}")
     rewriting = _Rewriting(exp, count)
     for node in reversed(list(tree.walk(bfs=False))):
         rewriting.function(node)
