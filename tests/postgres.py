@@ -49,6 +49,11 @@ def programs() -> Path:
     return Path(wheel.submodule_search_locations[0]) / "pginstall18" / "bin"
 
 
+def run(program: str, *arguments: str) -> None:
+    """Run one of them to its end."""
+    subprocess.run([programs() / program, *arguments], check=True)
+
+
 @cache
 def server() -> Path:
     """Where a server listens, started at the first call; skips where the wheel is not installed."""

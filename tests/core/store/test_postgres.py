@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -206,10 +205,9 @@ async def test_a_dump_brings_all_of_it_back(tmp_path: Path) -> None:
     await add_turn(store, "t1")
     await store.write(lambda db: settings.record(db, "a", "one", {}, 1.0))
     await store.close()
-    dump, restore = postgres.programs() / "pg_dump", postgres.programs() / "pg_restore"
-    subprocess.run([dump, "--format=custom", f"--file={file}", postgres.url_of(path)], check=True)
+    postgres.run("pg_dump", "--format=custom", f"--file={file}", postgres.url_of(path))
     again = postgres.url_of(other, empty=True)
-    subprocess.run([restore, "--exit-on-error", f"--dbname={again}", file], check=True)
+    postgres.run("pg_restore", "--exit-on-error", f"--dbname={again}", str(file))
     store = await open_postgres(again, other)
     try:
         assert await rows(store, "SELECT id, rated FROM turns") == [("t1", 0)]
