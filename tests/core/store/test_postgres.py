@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.base.errors import NewerDataError, StoreError
+from goodbot.base.topics import holds
 from goodbot.cli import main
 from goodbot.config import parse
 from goodbot.store import settings, trail
@@ -72,6 +73,71 @@ def test_a_statement_says_the_same_in_other_words(
         assert "LIMIT" in written(sql, *values)
     else:
         assert written(sql, *values) == found
+
+
+SAME: tuple[tuple[str, tuple[Any, ...], Any], ...] = (
+    ("json_extract(?, '$.a[#-1].b')", ('{"a":[{"b":"x"},{"b":"y"}]}',), "y"),
+    ("json_extract(?, '$[#-' || (1 + 2 * ?) || '].c')", ('[{"c":"1"},{"c":"2"},{"c":"3"}]', 1), "1"),
+    ("json_extract(?, '$.none')", ('{"a":1}',), None),
+    ("json_extract(?, '$.a')", ('{"a":null}',), None),
+    ("CAST(json_extract(?, '$.a') AS INTEGER)", ('{"a":true}',), 1),
+    ("CAST(json_extract(?, '$.a') AS REAL)", ('{"a":1.5e1}',), 15.0),
+    ("json_array_length(?)", ("[1,2,3]",), 3),
+    ("json_valid(?)", ("{",), 0),
+    ("json_quote(?)", ('a"\\\n\u2028',), '"a\\"\\\\\\n\u2028"'),
+    ("(SELECT json_group_array(CAST(value AS INTEGER)) FROM json_each(?))", ("[3,1,2]",), "[3,1,2]"),
+    ("(SELECT value FROM json_each(?) e ORDER BY e.key DESC LIMIT 1)", ("[0,1,2,3,4,5,6,7,8,9,10]",), 10),
+    ("(SELECT max(key) FROM json_each(?))", ('{"b":1,"a":2}',), "b"),
+    ("CAST(? AS INTEGER)", ("12 x",), 12),
+    ("CAST(? AS INTEGER)", ("x",), 0),
+    ("length(CAST(? AS BLOB))", ("ä\\",), 3),
+    ("substr(?, instr(?, ':') + 1)", ("a:bc", "a:bc"), "bc"),
+    ("printf('%015d', ?)", (42,), "000000000000042"),
+    ("? GLOB 'a_%*'", ("a_%b",), 1),
+    ("? GLOB 'a_%*'", ("abcd",), 0),
+    ("iif(? > 1, max(?, 2), min(1, 2))", (2, 3), 3),
+    ("(? > 1) + (? <> '')", (2, ""), 1),
+    ("total(?)", (2,), 2.0),
+    ("sign(?)", (-0.5,), -1),
+    ("folded(?)", ("Straße ΣΑΣ İ",), "strasse σασ i̇"),
+    ("?", ("a\u2400b",), "a\u2400b"),
+)
+
+
+@pytest.mark.parametrize("kind", postgres.STORES)
+async def test_functions_say_the_same_on_both(tmp_path: Path, kind: str) -> None:
+    store = await postgres.opened(kind, tmp_path / "goodbot.db")
+    try:
+        for sql, values, expected in SAME:
+            [(found,)] = await rows(store, f"SELECT {sql}", values)
+            assert type(expected)(found) == expected if expected is not None else found is None, sql
+    finally:
+        await store.close()
+
+
+TEXTS = (
+    "How do I bake sourdough bread?",
+    "breadcrumbs, and no BREAD-knife",
+    "Wie backe ich Brot — Sauerteigbrot?",
+    "面包怎么做？我想做面包",
+    "パンの作り方を教えて。サワードウ",
+    "Как испечь хлеб? Хлебница",
+    "bread2 2bread bread_bread",
+)
+
+
+WORDS = ("bread", "brot", "面包", "パン", "サワードウ", "хлеб", "ба", "knife")
+
+
+async def test_a_topic_is_found_alike(tmp_path: Path) -> None:
+    store = await postgres.opened("postgres", tmp_path / "goodbot.db")
+    try:
+        for word in WORDS:
+            for text in TEXTS:
+                found = await rows(store, "SELECT holds_word(?, ?)", (text, word))
+                assert found == [(holds(text, word),)], (word, text)
+    finally:
+        await store.close()
 
 
 def test_what_people_say_is_no_part_of_a_statement() -> None:
