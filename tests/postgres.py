@@ -60,25 +60,52 @@ def server() -> Path:
     require("psycopg")
     require("sqlglot")
     place = Path(tempfile.mkdtemp(prefix="goodbot-pg-"))
-    data = place / "data"
-    # It refuses to run as root, and here there may be nobody else: to itself it is somebody else, then.
-    other = ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
     made = ("--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C")
-    said = subprocess.run([*other, programs() / "initdb", *made, "-D", data], capture_output=True, text=True)
+    command = [*_other(), programs() / "initdb", *made, "-D", place / "data"]
+    said = subprocess.run(command, capture_output=True, text=True)
     if said.returncode:
         missing(f"no PostgreSQL can be started here ({said.stderr.strip()[-200:]})")
-    how = ("-k", place, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
-    with (place / "log").open("w") as log:
-        running = subprocess.Popen(
-            [*other, programs() / "postgres", "-D", data, *how], stdout=log, stderr=log
-        )
-    atexit.register(_end, running, place)
-    limit = time.monotonic() + patience(30)
-    while not (place / ".s.PGSQL.5432").exists() or not _listens(place):
-        if running.poll() is not None or time.monotonic() > limit:
-            missing(f"no PostgreSQL can be started here ({(place / 'log').read_text()[-200:]})")
-        time.sleep(0.05)
+    atexit.register(_end, place)
+    if why := _started(place):
+        missing(f"no PostgreSQL can be started here ({why})")
     return place
+
+
+_running: list[subprocess.Popen[bytes]] = []
+
+
+def _other() -> tuple[str, ...]:
+    """It refuses to run as root, and here there may be nobody else: to itself it is somebody else, then."""
+    return ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
+
+
+def _started(place: Path) -> str:
+    """Start the server on its data; returns why it cannot be, when it listens nothing."""
+    how = ("-k", place, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
+    limit = time.monotonic() + patience(30)
+    while True:  # of one that was killed a part may live on for a moment, which is in the way
+        with (place / "log").open("w") as log:
+            command = [*_other(), programs() / "postgres", "-D", place / "data", *how]
+            _running[:] = [subprocess.Popen(command, stdout=log, stderr=log)]
+        while _running[0].poll() is None and time.monotonic() < limit:
+            if _listens(place):
+                return ""
+            time.sleep(0.05)
+        if time.monotonic() > limit:
+            return (place / "log").read_text()[-200:]
+        time.sleep(0.2)
+
+
+def kill() -> None:
+    """End the server as a power cut would."""
+    server()
+    _running[0].kill()
+    _running[0].wait()
+
+
+def start_again() -> None:
+    """Start it on what it had."""
+    assert _started(server()) == ""
 
 
 def _listens(place: Path) -> bool:
@@ -90,9 +117,10 @@ def _listens(place: Path) -> bool:
     return True
 
 
-def _end(running: subprocess.Popen[bytes], place: Path) -> None:
-    running.send_signal(signal.SIGQUIT)  # at once: nobody needs what it holds
-    running.wait(timeout=patience(10))
+def _end(place: Path) -> None:
+    for running in _running:
+        running.send_signal(signal.SIGQUIT)  # at once: nobody needs what it holds
+        running.wait(timeout=patience(10))
     shutil.rmtree(place, ignore_errors=True)
 
 

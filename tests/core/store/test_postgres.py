@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from goodbot.api.setup import CheckState
 from goodbot.base.errors import NewerDataError, StoreError
 from goodbot.base.topics import holds
 from goodbot.cli import main
-from goodbot.config import parse
+from goodbot.cli.doctor import data
+from goodbot.config import load, parse
 from goodbot.store import settings, trail
 from goodbot.store.commit_queue import Operation
 from goodbot.store.migrate import migrations
@@ -20,7 +22,8 @@ from goodbot.store.postgres import connection, ddl, dialect
 from goodbot.store.postgres.opened import open_postgres
 
 from tests import postgres
-from tests.core.builders import add_turn, rows
+from tests.core.builders import add_turn, rows, until
+from tests.core.cli.doctor.examining import examined
 from tests.support import require
 
 
@@ -263,6 +266,50 @@ async def test_a_connection_that_is_lost_comes_back_and_nothing_acknowledged_is_
         assert "lost" not in postgres.names(store)
     finally:
         await store.close()
+
+
+async def test_what_was_acknowledged_is_there_after_the_server_was_killed(tmp_path: Path) -> None:
+    store = await postgres.opened("postgres", tmp_path / "goodbot.db")
+    stored: set[str] = set()
+    refused: set[str] = set()
+
+    async def one(name: str) -> None:
+        try:
+            await store.write(put(name))
+        except StoreError:
+            refused.add(name)
+        else:
+            stored.add(name)
+
+    try:
+        for kills in range(2):
+            before = len(stored)
+            tasks = [asyncio.create_task(one(f"{kills} {number}")) for number in range(2000)]
+            await until(lambda before=before: len(stored) > before)
+            postgres.kill()
+            await asyncio.gather(*tasks)
+            postgres.start_again()
+            assert store.trouble
+            await store.write(put(f"after {kills}"))
+            assert store.trouble == ""
+        assert refused
+        there = {name for name in postgres.names(store) if name[0] in "01"}
+        assert stored <= there, "what was under way may be there, too; what was told is"
+        for name in refused:  # whoever got no answer says it again
+            await store.write(put(name))
+        assert {name for name in postgres.names(store) if name[0] in "01"} == stored | refused
+    finally:
+        await store.close()
+
+
+def test_doctor_looks_at_a_server_too(tmp_path: Path) -> None:
+    url = postgres.url_of(tmp_path / "goodbot.db")
+    toml = f'[store]\nurl = "{url}"\n'
+    (tmp_path / "config.toml").write_text(toml)
+    load(tmp_path)
+    [check] = asyncio.run(data.database(examined(tmp_path, toml)))
+    assert (check.state, "undamaged" in check.text) == (CheckState.OK, True)
+    assert not (tmp_path / "goodbot.db").exists()
 
 
 async def test_a_dump_brings_all_of_it_back(tmp_path: Path) -> None:
