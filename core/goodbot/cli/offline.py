@@ -15,9 +15,10 @@ from goodbot.api.commands import find
 from goodbot.api.control import Progress, unheard
 from goodbot.api.plugins import PluginHost, PluginInfo
 from goodbot.api.texts.terminal import phrase, told_here
-from goodbot.base.errors import ConfigError, MissingExtraError
+from goodbot.base.errors import ConfigError, MissingExtraError, UsageError
 from goodbot.commands.state import STOPPED
 from goodbot.commands.status import plugged_in
+from goodbot.config.layout import DATABASE
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.control import execute as execute_locally
 from goodbot.learning.idle import read_machine
@@ -32,7 +33,8 @@ def execute(arguments: argparse.Namespace, args: list[str], progress: Progress =
         return _plugins(arguments, progress)
     if arguments.command == "status":
         settings = config.load(arguments.home, arguments.config)
-        if not settings.model.path and not (settings.home / "goodbot.db").exists():  # nothing is made
+        there = settings.store.url or (settings.home / DATABASE).exists()
+        if not settings.model.path and not there:  # nothing is made
             data = {"model": None, "server": STOPPED, "pid": None, "home": str(settings.home)}
             return {"ok": True, "text": phrase("status_no_model"), "data": data}
     return asyncio.run(_execute(arguments, args, progress))
@@ -103,3 +105,9 @@ def open_anyway(home: Path, path: Path | None = None) -> tuple[config.Config | N
         return settings, open_plugins(settings)
     except ConfigError:
         return None, open_plugins(config.Config(home=home))
+
+
+def require_file(home: Path, path: Path | None = None) -> None:
+    """Refuse what can only be done with a file, where a server has the data. Raises UsageError."""
+    if _readable(home, path).store.url:
+        raise UsageError(phrase("backup_server"))

@@ -14,7 +14,7 @@ from goodbot.base.clock import SystemClock
 from goodbot.base.printing import one_line, print_answer, say, say_lines
 from goodbot.cli.asking import agrees, types
 from goodbot.cli.backup.restore import UnpackedBackup, prepared, swap
-from goodbot.cli.offline import open_anyway
+from goodbot.cli.offline import open_anyway, require_file
 from goodbot.config.vault import placed
 
 
@@ -26,6 +26,7 @@ def main(arguments: argparse.Namespace) -> int:
 async def _restore(arguments: argparse.Namespace) -> int:
     path: Path = arguments.path.expanduser()
     now = SystemClock().now()
+    require_file(arguments.home, arguments.config)
     _, plugins = open_anyway(arguments.home, arguments.config)
     key = placed(arguments.key or "")
     async with prepared(path, arguments.home, plugins, now=now, key=key) as ready:

@@ -53,8 +53,10 @@ def _back(arguments: argparse.Namespace) -> int:
     """One release back, after it was said what that gives up."""
     import asyncio
 
+    from goodbot.cli.offline import require_file
     from goodbot.store import downgrade
 
+    require_file(arguments.home, arguments.config)
     given_up = asyncio.run(downgrade.given_up(arguments.home))
     if given_up:
         lost = "".join(f"\n  {line}" for line in given_up)

@@ -206,6 +206,11 @@ def _check(config: Config) -> None:
     if not 0 < config.training.held_out < config.training.min_ratings:
         wrong = Worded("held_out must lie between 1 and min_ratings - 1")
         raise config.where("training").error("held_out", wrong)
+    if config.encryption.enabled and config.store.url:
+        clear = Worded(
+            "goodbot encrypts nothing on a database server: take this out, and type `goodbot decrypt`"
+        )
+        raise config.where("store").error("url", clear)
     if config.serving.temperature is not None and config.serving.sampling.temperature is not None:
         twice = Worded("temperature stands in [serving] too: keep the one in [serving.sampling]")
         raise config.where("serving.sampling").error("temperature", twice)

@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from goodbot.base.worded import Worded
 
+_SECRET = {"password", "sslpassword"}
+
 
 def _database(key: str, text: str) -> None:
     """Raises ValueError for what leads to no database, or says a password."""
@@ -16,7 +18,7 @@ def _database(key: str, text: str) -> None:
         return
     try:
         parts = urlsplit(text)
-        secret = bool(parts.password) or "password" in dict(parse_qsl(parts.query))
+        secret = bool(parts.password) or not _SECRET.isdisjoint(dict(parse_qsl(parts.query)))
         whole = parts.scheme in ("postgresql", "postgres") and bool(parts.path.strip("/"))
     except ValueError:
         secret, whole = False, False

@@ -10,10 +10,9 @@ from pathlib import Path
 from goodbot.api.texts.terminal import phrase
 from goodbot.base import encrypted
 from goodbot.base.clock import SystemClock
-from goodbot.base.errors import UsageError
 from goodbot.base.printing import print_answer
 from goodbot.cli.backup.make import BackupResult, make
-from goodbot.cli.offline import open_anyway
+from goodbot.cli.offline import open_anyway, require_file
 from goodbot.config.layout import DATABASE
 from goodbot.store import cipher
 from goodbot.store.backup import megabytes
@@ -23,9 +22,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Write it, say what is in it and what is not."""
     now = SystemClock().now()
     named: Path | None = arguments.path
-    settings, plugins = open_anyway(arguments.home, arguments.config)
-    if settings is not None and settings.store.url:
-        raise UsageError(phrase("backup_server"))
+    require_file(arguments.home, arguments.config)
+    _, plugins = open_anyway(arguments.home, arguments.config)
     ending = ".tar.enc" if cipher.key(arguments.home / DATABASE) else ".tar"
     target = named or Path(f"goodbot-{_local(now).strftime('%Y%m%d-%H%M%S')}{ending}")
     made = make(arguments.home, target.expanduser(), plugins.connectors(), now=now, config=arguments.config)

@@ -36,19 +36,24 @@ async def daemon(examined: Examined) -> Sequence[Check]:
         return [ok("daemon", running), *([ok("next training", str(waits))] if waits else []), *failed]
     held, pid = holder(examined.config.home)
     if held:
-        if doing := await asyncio.to_thread(_starting, examined.config.home):
+        doing, refused = await asyncio.to_thread(_told, examined.config.home)
+        if doing:
             return [warn("daemon", phrase("doc_starting", pid=pid or "?", doing=doing), phrase("doc_later"))]
+        if refused:
+            return [fail("daemon", refused)]
         return [warn("daemon", phrase("doc_held", pid=pid or "?"), phrase("doc_later"))]
     return [ok("daemon", phrase("doc_resting"))]
 
 
-def _starting(home: Path) -> str:
-    """What `status` says of a goodbot that does not take commands yet; empty for any other."""
+def _told(home: Path) -> tuple[str, str]:
+    """Of one that has told no status: what it does at its start, and why it cannot tell it; empty else."""
     try:
         answer = control.call(home, "status", [], lambda _: None)
+    except control.RemoteError as error:
+        return "", reworded(error, here())
     except GoodbotError:
-        return ""
-    return str(answer["data"].get("starting") or "") if answer else ""
+        return "", ""
+    return (str(answer["data"].get("starting") or "") if answer else ""), ""
 
 
 def _uptime(status: Mapping[str, Any]) -> str:

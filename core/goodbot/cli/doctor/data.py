@@ -31,6 +31,7 @@ from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
 from goodbot.learning.rating_quality.contradictions import alarmed
 from goodbot.store import adapters, cipher, exporting, inspection, runs, settings
+from goodbot.store.postgres.looking import NothingStoredError
 from goodbot.store.training_pool import SHARED
 
 _LARGE_LOG = 256 * 1024 * 1024
@@ -58,6 +59,8 @@ async def database(examined: Examined) -> Sequence[Check]:
                 return [fail("database", phrase("doc_d_damaged", why=found), _RESTORE)]
             whole = (await settings.audit(db))[1] if version else True
             whole_size = await inspection.size(db, file)
+    except NothingStoredError:
+        return [ok("database", phrase("doc_d_none"))]
     except NewerDataError as error:
         return [failed("database", error, "goodbot upgrade --check")]
     except (StoreError, MissingExtraError) as error:

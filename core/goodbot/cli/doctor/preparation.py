@@ -47,7 +47,7 @@ def prepare(home: Path, path: Path | None, *, demo_model: bool) -> tuple[Examine
         wrong.append(failed("config", error, phrase("doc_plugin_fix")))
     try:
         daemon = within(_SECONDS, lambda: _status(home))
-    except StoreError:  # another user's: the line of permissions says so
+    except (StoreError, control.RemoteError):  # another user's, or it says why not: a line says so
         daemon = None
     except (GoodbotError, OSError) as error:  # a TimeoutError is an OSError
         daemon = None

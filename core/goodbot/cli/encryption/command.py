@@ -32,6 +32,8 @@ def main(arguments: argparse.Namespace) -> int:
     settings = config.load(arguments.home, arguments.config)
     found = Vault(arguments.home, settings.encryption)
     if arguments.command == "encrypt":
+        if settings.store.url:
+            raise UsageError(phrase("encrypt_server"))
         answer = _encrypt(arguments, found)
     elif arguments.path is not None:
         answer = _reveal(arguments, found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from pathlib import Path
 from typing import Any
 
 from goodbot.access.login import OWNER
@@ -22,10 +21,10 @@ from goodbot.cli.setup.asked import known_owner, needs_token, setup_of
 from goodbot.cli.setup.dialogue import Dialogue
 from goodbot.cli.setup.draft import Draft, StateFound
 from goodbot.cli.setup.program import install
-from goodbot.config import default_home
+from goodbot.config import Config, default_home
 from goodbot.config.layout import DATABASE
 from goodbot.config.lock import HomeLock
-from goodbot.store import Store
+from goodbot.store.opening import open_store
 
 
 def finish(dialogue: Dialogue, place: StateFound, draft: Draft) -> dict[str, Any]:
@@ -96,14 +95,14 @@ def _code(place: StateFound, draft: Draft) -> str:
         answer = control.call(place.config.home, "pair", [draft.platform])
         if answer:
             return str(answer["data"]["code"])
-    return asyncio.run(_open(place.config.home, draft.platform))
+    return asyncio.run(_open(place.config, draft.platform))
 
 
-async def _open(home: Path, connector: str) -> str:
-    lock = HomeLock(home)
+async def _open(config: Config, connector: str) -> str:
+    lock = HomeLock(config.home)
     lock.acquire()
     try:
-        store = await Store.open(home / DATABASE)
+        store = await open_store(config.home / DATABASE, config.store)
         try:
             return await open_code(store, connector, SystemClock().now())
         finally:

@@ -11,6 +11,7 @@ import aiosqlite
 
 from goodbot.api.fingerprint import ServedAs
 from goodbot.base.errors import GoodbotError
+from goodbot.base.worded import Worded
 from goodbot.conversation.connectors import CONNECTING
 from goodbot.daemon.http.http import PartsSeen
 from goodbot.store import settings
@@ -70,7 +71,15 @@ async def parts(app: Services) -> Mapping[str, str]:
 
 
 async def seen(app: Services) -> PartsSeen:
-    """The parts, and of a model that comes up for how long it has been at that."""
+    """The parts; of a model that comes up for how long it has been at that, of the store why it is down."""
     codes = await parts(app)
-    told = app.presence.starting() if codes["model"] == STARTING else ""  # it may have come up meanwhile
-    return PartsSeen(codes=codes, told={"model": told} if told else {})
+    told = {
+        "model": app.presence.starting() if codes["model"] == STARTING else "",  # it may have come up meanwhile
+        "store": _reason(app.store.trouble) if codes["store"] == DOWN else "",
+    }
+    return PartsSeen(codes=codes, told={name: text for name, text in told.items() if text})
+
+
+def _reason(trouble: str) -> str:
+    """Why nothing is stored, without what the system said, which may name a host or a file."""
+    return str(trouble.values.get("reason", "")) if isinstance(trouble, Worded) else ""

@@ -20,6 +20,8 @@ from goodbot.store.postgres.rules import Computed
 
 _NEEDED = 180000
 """PostgreSQL 18: it folds letters as Python does."""
+_CONNECT_SECONDS = 5
+"""Less than a look of doctor's may take."""
 _SETTINGS = {
     "application_name": "goodbot",
     # A host that is gone holds no lock for longer than a minute.
@@ -35,7 +37,10 @@ _SETTINGS = {
 }
 _MUST = {"fsync": "on", "full_page_writes": "on", "server_encoding": "UTF8"}
 """What only who runs the server can set, and the store's promises hang on."""
-_PLACES = "SELECT datlocprovider::text, datcollate FROM pg_database WHERE datname = current_database()"
+_FOUND = (
+    f"SELECT {', '.join(f'current_setting({name!r})' for name in _MUST)}, datlocprovider::text, datcollate"  # noqa: S608
+    " FROM pg_database WHERE datname = current_database()"
+)
 _WRITER = "pg_advisory_xact_lock(hashtextextended('goodbot writes ' || current_schema(), 0))"
 """Held by each transaction that writes, to its end: so there is one writer, however many connections."""
 _DAEMON = "pg_advisory_lock(hashtextextended('goodbot runs ' || current_schema(), 0))"
@@ -177,16 +182,16 @@ async def connect(
     psycopg = load("psycopg")
     load("sqlglot")
     raw = await psycopg.AsyncConnection.connect(
-        url, autocommit=True, connect_timeout=10, cursor_factory=psycopg.AsyncRawCursor
+        url, autocommit=True, connect_timeout=_CONNECT_SECONDS, cursor_factory=psycopg.AsyncRawCursor
     )
     functions = {"refusal_mac": refusals.function(path.parent), "teaches": teaching.function(policy)}
     db = ServerConnection(raw, functions)
     try:
         raw.adapters.register_loader("numeric", _number(psycopg))
+        _require_new(raw.info.server_version)
         more = {"default_transaction_read_only": "on"} if reads else {}
         await db.plain("; ".join(f"SET {name} = '{value}'" for name, value in {**_SETTINGS, **more}.items()))
-        if not reads:
-            await _require(db)
+        await _require(db)
     except BaseException:
         with contextlib.suppress(psycopg.Error):
             await db.close()
@@ -205,18 +210,20 @@ def _number(psycopg: Any) -> Any:
     return Number
 
 
-async def _require(db: ServerConnection) -> None:
-    """Refuse a server on which the store's promises do not hold. Raises StoreError."""
-    version = int((await db.plain("SHOW server_version_num"))[0][0])
+def _require_new(version: int) -> None:
+    """Refuse an old server, before it is told what it does not know. Raises StoreError."""
     if version < _NEEDED:
         old = "the database server is PostgreSQL {found}: goodbot needs {needed} or newer"
         raise StoreError(Worded(old, found=version // 10000, needed=_NEEDED // 10000))
-    for name, value in _MUST.items():
-        found = str((await db.plain(f"SHOW {name}"))[0][0])
+
+
+async def _require(db: ServerConnection) -> None:
+    """Refuse a server on which the store's promises do not hold. Raises StoreError."""
+    ((*settings, provider, collation),) = await db.plain(_FOUND)
+    for (name, value), found in zip(_MUST.items(), settings, strict=True):
         if found != value:
             wrong = "the database server has {setting} = {found}, and goodbot needs {needed}: change it there"
             raise StoreError(Worded(wrong, setting=name, found=found, needed=value))
-    ((provider, collation),) = await db.plain(_PLACES)
     if provider != "b" and collation not in ("C", "POSIX"):
         other = (
             "the database sorts as {found}: make one with `createdb --template=template0 --encoding=UTF8 "

@@ -28,6 +28,7 @@ _TRIGGER = re.compile(
     r"CREATE TRIGGER ([a-z_]+) (AFTER [A-Z]+(?: OF [a-z_]+)?) ON ([a-z_]+)\s+"
     r"(?:WHEN\s+([^;]*?)\s+)?BEGIN\s([^$]*)END\b"
 )
+_OURS = "FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 NUMBERS = "CREATE TABLE sqlite_sequence (name TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL)"
 
 
@@ -48,16 +49,19 @@ def shape(schema: int = 0) -> Shape:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         for _, sql in steps:
             db.executescript(sql)
-        known = db.execute(
-            "SELECT type, name, sql FROM sqlite_schema WHERE sql <> ''"
-            " AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name"
-        ).fetchall()
+        known = db.execute(f"SELECT type, name, sql {_OURS} ORDER BY name").fetchall()
         made = {name: str(sql) for kind, name, sql in known if kind == "table"}
-        tables = {name: _table(db, name) for name in made}
+        tables = _tables(db)
     statements = [part for name in _in_order(made) for part in table(made[name], tables)]
     statements += [index(sql) for kind, _, sql in known if kind == "index"]
     statements += [part for kind, _, sql in known if kind == "trigger" for part in trigger(sql, tables)]
     return Shape(schema=len(steps), tables=tables, statements=(NUMBERS, *statements))
+
+
+def _tables(db: sqlite3.Connection) -> Tables:
+    """Those that are there."""
+    names = db.execute(f"SELECT name {_OURS} AND type = 'table'").fetchall()
+    return {name: _table(db, name) for (name,) in names}
 
 
 def _table(db: sqlite3.Connection, name: str) -> Table:
@@ -183,15 +187,19 @@ def trigger(sql: str, tables: Tables) -> list[str]:
     ]
 
 
-def script(sql: str, tables: Tables) -> list[str]:
-    """A migration, one statement after the other."""
+def script(number: int) -> list[str]:
+    """The migration of that number, one statement after the other, each for the tables that it finds."""
     found: list[str] = []
     begun = ""
-    for line in sql.splitlines(keepends=True):
-        begun += line
-        if sqlite3.complete_statement(begun):
-            found += _statement(_bare(begun), tables)
-            begun = ""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for _, sql in migrations()[: number - 1]:
+            db.executescript(sql)
+        for line in migrations()[number - 1][1].splitlines(keepends=True):
+            begun += line
+            if sqlite3.complete_statement(begun):
+                db.execute(begun)
+                found += _statement(_bare(begun), _tables(db))
+                begun = ""
     return found
 
 

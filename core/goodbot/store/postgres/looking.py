@@ -17,6 +17,11 @@ from goodbot.store.postgres.connection import connect
 if TYPE_CHECKING:
     import aiosqlite
 
+
+class NothingStoredError(StoreError):
+    """The database is there, and goodbot has not begun in it."""
+
+
 _MOMENT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -29,7 +34,7 @@ async def look(
         db = await connect(url, path, policy, reads=True)
         try:
             if not await schema.check(db):
-                raise StoreError(Worded("there is no data in {home}", home="[store] url"))
+                raise NothingStoredError(Worded("there is no data in {home}", home="[store] url"))
             await db.plain(_MOMENT)
             yield cast("aiosqlite.Connection", db)
         finally:

@@ -64,15 +64,23 @@ class PostgresStore(Store):
                     await db.close()
 
     async def read(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
-        """Run queries on the last committed state."""
+        """Run queries on the last committed state, once more where the connection was lost meanwhile."""
         try:
-            if self._reads.closed:
-                async with self._connecting:
-                    if self._reads.closed:
-                        self._reads = await connect(self._url, self.path, reads=True)
-            return await operation(_as_of_sqlite(self._reads))
+            try:
+                return await operation(_as_of_sqlite(await self._connected()))
+            except failures.errors() as error:
+                if not failures.lost(error):
+                    raise
+            return await operation(_as_of_sqlite(await self._connected()))
         except failures.errors() as error:
             raise explain(error, reading=True) from error
+
+    async def _connected(self) -> ServerConnection:
+        """The connection that reads, made anew where the one before was lost."""
+        async with self._connecting:
+            if self._reads.closed:
+                self._reads = await connect(self._url, self.path, reads=True)
+            return self._reads
 
     async def snapshot(self, operation: Callable[[aiosqlite.Connection], Awaitable[T]]) -> T:
         """Run queries that all see the state of one moment, however long they take. Raises as `read`."""

@@ -58,10 +58,9 @@ async def migrate(db: ServerConnection) -> None:
         return
     if digest != (await db.plain(f"SELECT functions FROM {_OURS}"))[0][0]:  # noqa: S608
         await _step(db, (functions, f"UPDATE {_OURS} SET functions = '{digest}'"))  # noqa: S608
-    for number, sql in migrations()[found:]:
+    for number, _ in migrations()[found:]:
         logger.info("the data is upgraded to schema %d", number)
-        steps = ddl.script(sql, ddl.shape(number).tables)
-        await _step(db, (*steps, f"UPDATE {_OURS} SET schema = {number}"))  # noqa: S608
+        await _step(db, (*ddl.script(number), f"UPDATE {_OURS} SET schema = {number}"))  # noqa: S608
 
 
 async def _step(db: ServerConnection, statements: tuple[str, ...]) -> None:
