@@ -99,8 +99,13 @@ test-real: $(VENV)/installed-real
 # Those suites of the store that say nothing of its file, on a PostgreSQL server out of the wheel.
 ON_POSTGRES := tests/core/store/test_postgres.py tests/core/store/test_writer.py tests/core/test_undo.py tests/core/test_retry.py \
   tests/core/test_notes.py tests/core/test_quarantine.py tests/core/test_captures.py tests/security/test_forgetting.py tests/security/test_inbox.py
-test-postgres: $(ALL)
-	GOODBOT_TEST_STORE=postgres $(BIN)/python -m pytest $(ON_POSTGRES) $(ARGS)
+$(VENV)/installed-postgres: $(VENV)/installed-test
+	@echo "installing PostgreSQL for the tests: about 25 MB ..."
+	@$(PIP) --editable '.[postgres-tests]'
+	@touch $@
+
+test-postgres: $(if $(wildcard $(VENV)/installed-all),$(VENV)/installed-all,$(VENV)/installed-postgres)
+	GOODBOT_TEST_STORE=postgres $(BIN)/python -m pytest --numprocesses 4 --dist loadfile $(ON_POSTGRES) $(ARGS)
 
 # Against real model servers: each test says which it needs, and how it is found.
 test-serving: $(VENV)/installed-test

@@ -74,7 +74,8 @@ async def seen(app: Services) -> PartsSeen:
     """The parts; of a model that comes up for how long it has been at that, of the store why it is down."""
     codes = await parts(app)
     told = {
-        "model": app.presence.starting() if codes["model"] == STARTING else "",  # it may have come up meanwhile
+        # It may have come up meanwhile.
+        "model": app.presence.starting() if codes["model"] == STARTING else "",
         "store": _reason(app.store.trouble) if codes["store"] == DOWN else "",
     }
     return PartsSeen(codes=codes, told={name: text for name, text in told.items() if text})

@@ -20,8 +20,14 @@ from goodbot.store.postgres.rules import Computed
 
 _NEEDED = 180000
 """PostgreSQL 18: it folds letters as Python does."""
-_CONNECT_SECONDS = 5
-"""Less than a look of doctor's may take."""
+_REACHED = {
+    "connect_timeout": 5,  # less than a look of doctor's may take
+    # That a host is gone is known within a minute, also while an answer is waited for.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30000,
+}
 _SETTINGS = {
     "application_name": "goodbot",
     # A host that is gone holds no lock for longer than a minute.
@@ -182,7 +188,7 @@ async def connect(
     psycopg = load("psycopg")
     load("sqlglot")
     raw = await psycopg.AsyncConnection.connect(
-        url, autocommit=True, connect_timeout=_CONNECT_SECONDS, cursor_factory=psycopg.AsyncRawCursor
+        url, autocommit=True, cursor_factory=psycopg.AsyncRawCursor, **_REACHED
     )
     functions = {"refusal_mac": refusals.function(path.parent), "teaches": teaching.function(policy)}
     db = ServerConnection(raw, functions)
