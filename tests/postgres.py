@@ -35,6 +35,7 @@ from tests.support import missing, patience, require
 EVERYWHERE = os.environ.get("GOODBOT_TEST_STORE") == "postgres"
 STORES = ("postgres",) if EVERYWHERE else ("sqlite", "postgres")
 _TEMPLATE = "goodbot_made"
+_ROOM = 4 * 1024**3
 _KEPT = 20
 """Databases that are deleted together."""
 _LIKE = "TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'"
@@ -59,7 +60,7 @@ def server() -> Path:
     """Where a server listens, started at the first call; skips where the wheel is not installed."""
     require("psycopg")
     require("sqlglot")
-    place = Path(tempfile.mkdtemp(prefix="goodbot-pg-"))
+    place = Path(tempfile.mkdtemp(prefix="goodbot-pg-", dir=_quick()))
     made = ("--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C")
     command = [*_other(), programs() / "initdb", *made, "-D", place / "data"]
     said = subprocess.run(command, capture_output=True, text=True)
@@ -69,6 +70,15 @@ def server() -> Path:
     if why := _started(place):
         missing(f"no PostgreSQL can be started here ({why})")
     return place
+
+
+def _quick() -> Path | None:
+    """Where there is room for it in memory: each database that is made or deleted syncs hundreds of files.
+
+    What a killed server had written is there all the same; only a power cut would be another thing.
+    """
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM else None
 
 
 _running: list[subprocess.Popen[bytes]] = []
@@ -81,7 +91,8 @@ def _other() -> tuple[str, ...]:
 
 def _started(place: Path) -> str:
     """Start the server on its data; returns why it cannot be, when it listens nothing."""
-    how = ("-k", place, "-c", "listen_addresses=", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
+    settings = ("listen_addresses=", "max_connections=200", "shared_buffers=64MB", "max_wal_size=128MB")
+    how = ("-k", place, *(word for setting in settings for word in ("-c", setting)))
     limit = time.monotonic() + patience(30)
     while True:  # of one that was killed a part may live on for a moment, which is in the way
         with (place / "log").open("w") as log:
