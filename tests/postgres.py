@@ -89,6 +89,11 @@ def _other() -> tuple[str, ...]:
     return ("unshare", "--user", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
 
 
+def _with_us() -> tuple[str, ...]:
+    """It ends, too, where this process is killed."""
+    return ("setpriv", "--pdeathsig", "QUIT") if shutil.which("setpriv") else ()
+
+
 def _started(place: Path) -> str:
     """Start the server on its data; returns why it cannot be, when it listens nothing."""
     settings = ("listen_addresses=", "max_connections=200", "shared_buffers=64MB", "max_wal_size=128MB")
@@ -96,7 +101,7 @@ def _started(place: Path) -> str:
     limit = time.monotonic() + patience(30)
     while True:  # of one that was killed a part may live on for a moment, which is in the way
         with (place / "log").open("w") as log:
-            command = [*_other(), programs() / "postgres", "-D", place / "data", *how]
+            command = [*_other(), *_with_us(), programs() / "postgres", "-D", place / "data", *how]
             _running[:] = [subprocess.Popen(command, stdout=log, stderr=log)]
         while _running[0].poll() is None and time.monotonic() < limit:
             if _listens(place):
