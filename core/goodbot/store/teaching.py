@@ -30,10 +30,8 @@ OPINIONS = f"json_group_object(l.rater, {OPINION})"
 _NAMED = "SELECT 1 FROM set_aside s WHERE (s.turn, s.model, s.kind) = (turns.id, turns.model, 'filter')"
 _MAY = f"turns.kind <> '{CHOICE}' AND NOT EXISTS ({_NAMED})"
 """SQL: what is said of it may teach."""
-_SAID = (
-    f"SELECT l.turn, {OPINIONS} FROM labels l"  # noqa: S608
-    " WHERE l.turn IN (SELECT value FROM json_each(?)) GROUP BY l.turn"
-)
+_SAID = f"SELECT l.turn, {OPINIONS} FROM labels l WHERE l.turn {{}} GROUP BY l.turn"  # noqa: S608
+_OF_ONE, _OF_SOME = _SAID.format("= ?"), _SAID.format("IN (SELECT value FROM json_each(?))")
 # Of the labels, which are given to it, and not of rows: a database that cannot ask us is told the answer.
 _RATED = f"CASE WHEN :said = '{{}}' THEN 0 WHEN {_MAY} AND teaches(:said) THEN 1 ELSE 2 END"
 _PAGE = 5000
@@ -75,7 +73,9 @@ def function(policy: RewardPolicy | None) -> Callable[[str], bool]:
 
 async def count(db: aiosqlite.Connection, *turns: str) -> None:
     """The labels of these have changed, or whether a filter keeps them out."""
-    said = dict(await fetch(db, _SAID, (codec.dump_json(turns),)))
+    # One, as each rating has it, is found without a list.
+    query, values = (_OF_ONE, turns) if len(turns) == 1 else (_OF_SOME, (codec.dump_json(turns),))
+    said = dict(await fetch(db, query, values))
     await db.executemany(
         f"UPDATE turns SET rated = {_RATED}, spent = {_SPENT} WHERE id = :turn",  # noqa: S608
         [{"turn": turn, "said": said.get(turn, "{}")} for turn in turns],
