@@ -34,6 +34,7 @@ from tests.support import missing, patience, require
 
 EVERYWHERE = os.environ.get("GOODBOT_TEST_STORE") == "postgres"
 STORES = ("postgres",) if EVERYWHERE else ("sqlite", "postgres")
+of_a_file = pytest.mark.skipif(EVERYWHERE, reason="it is about a file")
 _TEMPLATE = "goodbot_made"
 _ROOM = 4 * 1024**3
 _KEPT = 20

@@ -27,6 +27,7 @@ from goodbot.store.migrate import schema
 from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, check_store, copied, open_bot, rows
+from tests.postgres import of_a_file
 from tests.training.zoo.dialects import CHATML, DIALECTS
 
 GRANTS = Grants(owners=("owner",), raters=("ada", "rater"), talkers=("talker",))
@@ -365,6 +366,7 @@ async def test_linked_accounts_share_their_lines(tmp_path: Path) -> None:
         assert (await system(bot, "rater")).count(SHORT) == 1
 
 
+@of_a_file
 async def test_it_outlives_a_restart_and_is_in_a_backup(tmp_path: Path) -> None:
     async with noting(tmp_path) as bot:
         await chip(bot, "long")
@@ -374,6 +376,7 @@ async def test_it_outlives_a_restart_and_is_in_a_backup(tmp_path: Path) -> None:
         assert SHORT in await system(bot)
 
 
+@of_a_file
 async def test_another_home_that_a_backup_is_put_into_has_the_lines(tmp_path: Path) -> None:
     async with noting(tmp_path / "one") as bot:
         await chip(bot, "long")
@@ -397,6 +400,7 @@ async def test_another_home_that_a_backup_is_put_into_has_the_lines(tmp_path: Pa
         await check_store(bot.store)
 
 
+@of_a_file
 async def test_the_release_before_has_no_lines_and_the_copy_has_them(tmp_path: Path) -> None:
     home = tmp_path / "bot"
     async with noting(tmp_path) as bot:
@@ -511,6 +515,7 @@ async def test_no_words_reach_further_than_their_persons_quotes(tmp_path: Path, 
         assert await system(bot, "rater") == ""
 
 
+@of_a_file
 async def test_a_busy_channel_costs_an_answer_no_more(tmp_path: Path) -> None:
     async with noting(tmp_path, where="everywhere") as bot:
         await bot.command("enable", channel="#room")

@@ -25,6 +25,7 @@ from goodbot.testing import VirtualClock
 
 from tests.core.builders import Bot, add_turn, check, open_bot, rows, until
 from tests.core.store import killed
+from tests.postgres import of_a_file
 from tests.support import patience
 
 SECRET = "my cat Moustache-7731 lives under the stairs"
@@ -82,6 +83,7 @@ async def tell_secrets(bot: Bot, count: int = 1, who: str = "ada") -> list[Answe
     return said
 
 
+@of_a_file
 async def test_the_words_are_nowhere_on_the_disk_afterwards(tmp_path: Path) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         await bot.command("enable", channel="#room")
@@ -648,6 +650,7 @@ async def test_s7_all_who_ask_share_one_rewriting_in_ten_minutes(
         assert on_disk(tmp_path, "Moustache-7731") == []
 
 
+@of_a_file
 async def test_s6_what_a_killed_backup_has_left_goes_too(tmp_path: Path) -> None:
     async with open_bot(tmp_path, grants=GRANTS) as bot:
         (disk := tmp_path / "disk").mkdir()

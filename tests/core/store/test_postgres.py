@@ -102,6 +102,8 @@ SAME: tuple[tuple[str, tuple[Any, ...], Any], ...] = (
     ("sign(?)", (-0.5,), -1),
     ("folded(?)", ("Straße ΣΑΣ İ",), "strasse σασ i̇"),
     ("?", ("a\u2400b",), "a\u2400b"),
+    ("? = x'' OR ? = x'6C6f'", (b"", b"no"), 1),
+    ("? = x'6C6f'", (b"ol",), 0),
 )
 
 

@@ -128,6 +128,9 @@ class _Rewriting:
         if isinstance(node, exp.Glob):
             node.replace(self.call(f"{OURS}glob", node.this.copy(), node.expression.copy()))
             return
+        if isinstance(node, exp.HexString):  # there those are bits
+            node.replace(self.cast(self.text(f"\\x{node.this}"), "bytea"))
+            return
         if isinstance(node, exp.Cast):
             self._cast(node)
             return
