@@ -96,9 +96,10 @@ test-real: $(VENV)/installed-real
 	-@$(BIN)/python -m tests.real.model
 	$(BIN)/python -m pytest -m real -rsfE --timeout 900 $(ARGS)
 
-# Those suites of the store that say nothing of its file, on a PostgreSQL server out of the wheel.
-ON_POSTGRES := tests/core/store/test_postgres.py tests/core/store/test_writer.py tests/core/test_undo.py tests/core/test_retry.py \
-  tests/core/test_notes.py tests/core/test_quarantine.py tests/core/test_captures.py tests/security/test_forgetting.py tests/security/test_inbox.py
+# The suites of the store, on a PostgreSQL server out of the wheel; what is about its file is skipped.
+ON_POSTGRES ?= tests/core/store/test_postgres.py tests/core/store/test_postgres_trouble.py tests/core/store/test_writer.py tests/core/store/test_scopes.py \
+  tests/core/test_undo.py tests/core/test_retry.py tests/core/test_notes.py tests/core/test_quarantine.py tests/core/test_captures.py \
+  tests/security/test_forgetting.py tests/security/test_inbox.py
 $(VENV)/installed-postgres: $(VENV)/installed-test
 	@echo "installing PostgreSQL for the tests: about 25 MB ..."
 	@$(PIP) --editable '.[postgres-tests]'
