@@ -249,6 +249,22 @@ class ShowsStates(Protocol):
 
 
 @runtime_checkable
+class FreezesRanks(Protocol):
+    """A backend that can train a part of an adapter's ranks, and leave the others as they are."""
+
+    def freeze(self, adapter: Path) -> None:
+        """Until the next `load`, the first ranks of what is trained stand still.
+
+        Args:
+            adapter: A directory in PEFT's layout; on each projection so many ranks stand still as it has.
+
+        Raises:
+            AdapterError: It cannot be read, or is not for this model.
+        """
+        ...
+
+
+@runtime_checkable
 class OptimizesForInference(Protocol):
     """A backend that answers faster once it need not train any more."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from goodbot_training.backends.chat import ChatTemplate, check_model_directory
 from goodbot_training.backends.decoding import first_tokens
 from goodbot_training.backends.packing import pack
 from goodbot_training.backends.sampling import Model, ModelSampler
+from goodbot_training.backends.sums import ranks
 
 if TYPE_CHECKING:
     from goodbot.api.step import Floats
@@ -34,6 +35,8 @@ class ModelBackend(ABC):
     _lora: LoraSettings
     _seed: int
     _base_name: str
+    _still: Mapping[str, int]
+    """So many of the first ranks of a path are not trained."""
 
     @property
     def parameters(self) -> int:
@@ -88,6 +91,7 @@ class ModelBackend(ABC):
         self._lora, self._seed, self._base_name = lora, seed, identity(model)
         self._model = self._load_model(model, config, lora.rank, bits)
         self._chat.vocabulary = self._model.vocabulary
+        self._still = {}
         self.load_adapter(adapter)
 
     def tokenize(self, messages: Sequence[Message], response: str, thought: str = "") -> TokenizedTurn:
@@ -134,6 +138,10 @@ class ModelBackend(ABC):
             weights = fit(read_adapter(directory), shapes, directory)
         self._model.assign(self._model.prepare(weights))
         self._model.enabled = True
+
+    def freeze(self, adapter: Path) -> None:
+        """See `goodbot.api.backend.FreezesRanks`."""
+        self._still = ranks(fit(read_adapter(adapter), self._model.shapes, adapter))
 
     def save_adapter(self, directory: Path) -> None:
         """Write the adapter in PEFT's layout."""

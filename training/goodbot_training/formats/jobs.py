@@ -13,7 +13,7 @@ from goodbot.base import trees
 from goodbot.base.errors import AdapterError
 from goodbot.base.worded import Worded
 
-from goodbot_training.backends import adapters
+from goodbot_training.backends import adapters, sums
 from goodbot_training.backends.adapters import AdapterWeights
 from goodbot_training.formats import fused, gguf_adapter, gguf_model, mlx, proof, turns
 from goodbot_training.formats.checkpoint import Checkpoint
@@ -35,6 +35,9 @@ class ConversionJob:
     source: Path | None
     output: Path
     name: str
+    rests_on: Path | None = None
+    onto: Path | None = None
+    """Of a sum: its first part, and the one that it gets in place of that."""
 
     @classmethod
     def parse(cls, raw: Any) -> ConversionJob:
@@ -46,13 +49,15 @@ class ConversionJob:
             raise data_error("A conversion needs to, model and output.")
         if told["to"] not in FORMATS:
             raise data_error(f"There is no format {str(told['to'])[:40]!r}.")
-        source = told.get("adapter")
+        source, rests_on, onto = (told.get(key) for key in ("adapter", "rests_on", "onto"))
         return cls(
             to=told["to"],
             model=Path(told["model"]),
             output=Path(told["output"]),
             source=Path(source) if isinstance(source, str) else None,
             name=str(told.get("name") or "goodbot"),
+            rests_on=Path(rests_on) if isinstance(rests_on, str) else None,
+            onto=Path(onto) if isinstance(onto, str) else None,
         )
 
 
@@ -107,6 +112,15 @@ def _peft(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return proof.of_numbers(adapter, adapters.read_adapter(job.output)).require("the import")
 
 
+def _sum(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
+    """A sum of a shared adapter and an own part, on another shared one."""
+    if job.source is None:
+        raise data_error("A sum needs an adapter.")
+    weights = sums.rebased(job.source, job.rests_on, job.onto)
+    adapters.write_adapter(job.output, weights)
+    return proof.of_ranks(weights, adapters.read_adapter(job.output)).require("the sum")
+
+
 def _gguf(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, Any]:
     return gguf_adapter.write(job.output, _adapter(job), base, job.name)
 
@@ -142,6 +156,7 @@ def _fused_f32(job: ConversionJob, base: Checkpoint, told: Told) -> dict[str, An
 FORMATS: Mapping[str, Callable[[ConversionJob, Checkpoint, Told], dict[str, Any]]] = {
     "mlx": _mlx,
     "peft": _peft,
+    "sum": _sum,
     "gguf": _gguf,
     "gguf-model": _gguf_model,
     "gguf-base": _gguf_base,

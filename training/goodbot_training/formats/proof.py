@@ -111,6 +111,17 @@ def of_numbers(expected: AdapterWeights, found: AdapterWeights) -> ConversionChe
     return ConversionCheck(compared="numbers", apart=apart, allowed=1e-5)
 
 
+def of_ranks(expected: AdapterWeights, found: AdapterWeights) -> ConversionCheck:
+    """Compare an adapter with itself as it was written: rank by rank, of projections and of experts."""
+    apart = 0.0 if expected.pairs.keys() == found.pairs.keys() else float("inf")
+    for path in expected.pairs.keys() & found.pairs.keys():
+        pairs = zip(_scaled(expected, expected.pairs[path]), _scaled(found, found.pairs[path]), strict=True)
+        for one, two in pairs:
+            same = one.shape == two.shape
+            apart = max(apart, float(np.abs(one - two).max()) if same else float("inf"))
+    return ConversionCheck(compared="numbers", apart=apart, allowed=1e-5)
+
+
 def _scaled(adapter: AdapterWeights, pair: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     return pair[0], np.float32(adapter.scale) * pair[1]
 

@@ -115,6 +115,10 @@ class Job:
     """A directory to go on from, and to write into; None: nothing is kept."""
     attempt: int = 0
     """How often the memory did not suffice: each time the plan is a smaller one."""
+    frozen: Path | None = None
+    """An adapter that stands still under what is trained, which is a sum with it; None: there is none."""
+    rests_on: Path | None = None
+    """The one under which the parent was trained; None: none."""
     afresh: bool = False
     """Whether it starts from the base instead of the parent that the daemon named. Only
     `goodbot_training.round.restart` says so."""
@@ -161,6 +165,7 @@ class Job:
         if not settings.hindsight_weight:  # then no words teach, a better answer's neither
             items = tuple(item for item in items if not item.demonstration)
         parent, checkpoints = job.get("parent"), job.get("checkpoints")
+        frozen, rests_on = job.get("frozen"), job.get("rests_on")
         return cls(
             run=as_whole(job.get("run", 0), "run"),
             model=_path(job.get("model"), "model"),
@@ -185,6 +190,8 @@ class Job:
             sampling=_sampling(job.get("sampling") or {}),
             checkpoints=None if checkpoints is None else _path(checkpoints, "checkpoints"),
             attempt=as_whole(job.get("attempt", 0), "attempt"),
+            frozen=None if frozen is None else _path(frozen, "frozen"),
+            rests_on=None if rests_on is None else _path(rests_on, "rests_on"),
         )
 
 

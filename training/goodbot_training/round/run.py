@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from goodbot.api.backend import LoraSettings, OptimizesForInference, TrainingBackend
+from goodbot.api.backend import FreezesRanks, LoraSettings, OptimizesForInference, TrainingBackend
 from goodbot.api.sampler import Sampled
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, ServerError
@@ -24,7 +24,7 @@ from goodbot_training import learnt
 from goodbot_training.backends import fingerprint
 from goodbot_training.backends.scoring import Tell
 from goodbot_training.gate import Verdict, decide, measure
-from goodbot_training.job.types import Job
+from goodbot_training.job.types import Job, data_error
 from goodbot_training.memory.fit import Memory, peak_memory
 from goodbot_training.objectives import make_objective
 from goodbot_training.round import attempts, contested, notes, refuting, retiring, telling
@@ -34,6 +34,7 @@ from goodbot_training.round.hindsight import passes
 from goodbot_training.round.restart import prepare
 from goodbot_training.round.resume_loop import Lesson
 from goodbot_training.round.rollouts import sift
+from goodbot_training.round.standing import summed
 
 
 def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict:
@@ -43,6 +44,11 @@ def run_round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict
     appear in `job.output` only when everything is done; a failure leaves nothing there.
     Raises TrainingError or AdapterError.
     """
+    with summed(job) as job:
+        return _round(job, backend, emit)
+
+
+def _round(job: Job, backend: TrainingBackend, emit: telling.Emit) -> Verdict:
     started = time.monotonic()
     objective = make_objective(job.settings)  # first: an unknown name must not cost a model load
     memory = Memory.of(job, backend.name)  # nor must a model that is too large
@@ -96,6 +102,10 @@ def load(job: Job, backend: TrainingBackend) -> None:
     """Load the base and the adapter that the job goes on from."""
     lora = LoraSettings(rank=job.settings.rank, alpha=job.settings.alpha)
     backend.load(job.model, lora=lora, adapter=job.parent, seed=job.seed, bits=job.settings.base_bits)
+    if job.frozen is not None and job.parent is not None:
+        if not isinstance(backend, FreezesRanks):
+            raise data_error("This backend cannot train one part of an adapter.")
+        backend.freeze(job.frozen)
 
 
 def _published(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,11 @@ class MlxModel:
         for path, layer in self._layers.items():
             layer.lora_a, layer.lora_b = pairs[path]
         self.enabled = self._enabled
+
+    def halves(self) -> Iterator[tuple[str, tuple[mx.array, mx.array]]]:
+        """A and B of each path, as they stand."""
+        for path, layer in self._layers.items():
+            yield path, (layer.lora_a, layer.lora_b)
 
     def extract(self) -> AdapterWeights:
         """The weights in place, as NumPy, in PEFT's orientation."""

@@ -18,9 +18,11 @@ from goodbot.base.errors import TrainingError
 from goodbot_training.backends.base import ModelBackend
 from goodbot_training.backends.layout import lies_in
 from goodbot_training.backends.mlx.model import MlxModel  # first: it sets MLX's environment
+from goodbot_training.backends.mlx.still import MlxStill
 from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.state import damaged, read_state, write_state
+from goodbot_training.backends.sums import count
 
 # isort: split
 import mlx.core as mx
@@ -56,7 +58,8 @@ class MlxBackend(ModelBackend):
         causal = self._model.causal
         self._model.enabled = True
         weights: Any = tree_flatten(causal.trainable_parameters())
-        pace = StepSize(settings=settings, weights=sum(array.size for _, array in weights))
+        trained = sum(array.size for _, array in weights) - count(self._model.shapes, self._still)
+        pace = StepSize(settings=settings, weights=trained)
         shares = (settings.attention_rate, 1.0)
         # Without bias_correction MLX's AdamW is another optimizer than torch's.
         groups = [optimizers.AdamW(0.0, weight_decay=pace.weight_decay, bias_correction=True) for _ in shares]
@@ -64,12 +67,14 @@ class MlxBackend(ModelBackend):
         self._optimizer, self._pace = optimizer, pace
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
+        still = MlxStill(self._model, self._still)
         for batch in batches:
             if not batch.teaches:
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
                 yield StepStats.nothing()
                 continue
             sums, gradients = self._gradients(batch, settings, loss)
+            gradients = still.silenced(gradients)
             gradients, norm = optimizers.clip_grad_norm(gradients, settings.max_grad_norm)
             names = sorted(sums)
             numbers: Any = mx.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
@@ -79,6 +84,7 @@ class MlxBackend(ModelBackend):
             for group, share in zip(groups, shares, strict=True):
                 group.learning_rate, group.eps = share * rate, epsilon
             optimizer.update(causal, gradients)
+            still.put_back()
             mx.async_eval(causal.trainable_parameters(), optimizer.state)
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 

@@ -96,6 +96,11 @@ class TorchModel:
         """The LoRA weights, in the order of their paths."""
         return [weight for _, layer in sorted(self._layers.items()) for weight in _halves(layer)]
 
+    def halves(self) -> Iterator[tuple[str, tuple[torch.nn.Parameter, torch.nn.Parameter]]]:
+        """A and B of each path."""
+        for path, layer in sorted(self._layers.items()):
+            yield path, _halves(layer)
+
     def groups(self, attention_rate: float) -> list[dict[str, Any]]:
         """`parameters` for an optimizer, with the `share` of the learning rate that each group gets."""
         shares: dict[float, list[torch.nn.Parameter]] = {}

@@ -20,8 +20,10 @@ from goodbot_training.backends.pace import StepSize
 from goodbot_training.backends.packing import micro_batches, pack
 from goodbot_training.backends.scoring import OVERHEAD
 from goodbot_training.backends.state import damaged, read_state, write_state
+from goodbot_training.backends.sums import count
 from goodbot_training.backends.torch.model import TorchModel
 from goodbot_training.backends.torch.sharing import Share
+from goodbot_training.backends.torch.still import TorchStill
 
 _LAUNCH = 1e-3
 """Seconds that Python takes for one projection, forward and backward, and for what lies beside it."""
@@ -69,6 +71,7 @@ class TorchBackend(ModelBackend):
         parameters, optimizer = self._model.parameters(), self._fresh_optimizer(settings)
         if checkpoint is not None:
             self._restore(optimizer, checkpoint)
+        still = TorchStill(self._model, self._still)
         for batch in batches:
             if not batch.teaches:
                 # AdamW turns the rounding noise of a zero gradient into full-size steps.
@@ -76,6 +79,7 @@ class TorchBackend(ModelBackend):
                 continue
             optimizer.zero_grad(set_to_none=True)
             sums = self._together(batch, settings, loss)
+            still.silence()
             norm = torch.nn.utils.clip_grad_norm_(parameters, settings.max_grad_norm)
             names = sorted(sums)
             numbers = torch.stack([norm, *(sums[name] for name in names)]).tolist()  # the one sync
@@ -85,6 +89,7 @@ class TorchBackend(ModelBackend):
             for group in optimizer.param_groups:
                 group |= {"lr": group["share"] * rate, "eps": epsilon}
             optimizer.step()
+            still.put_back()
             yield StepStats.of(batch, dict(zip(names, numbers[1:], strict=True)), numbers[0])
 
     def examine(self, batch: TrainingBatch, settings: OptimizerSettings, loss: LossFunction) -> StepStats:
@@ -124,7 +129,8 @@ class TorchBackend(ModelBackend):
         """An optimizer before its first step, and how far it goes."""
         model = self._model
         model.enabled = True
-        self._pace = StepSize(settings=settings, weights=sum(p.numel() for p in model.parameters()))
+        trained = sum(p.numel() for p in model.parameters()) - count(model.shapes, self._still)
+        self._pace = StepSize(settings=settings, weights=trained)
         groups = model.groups(settings.attention_rate)
         self._optimizer = torch.optim.AdamW(groups, weight_decay=self._pace.weight_decay)
         return self._optimizer
