@@ -358,7 +358,7 @@ async def check_store(store: Store) -> None:
         store,
         "SELECT i.turn FROM run_items i JOIN runs r ON r.id = i.run WHERE i.split = 'train'"
         " AND NOT i.replayed AND r.state IN ('activated', 'refused')"
-        " GROUP BY i.turn, r.model HAVING count(*) > 1",
+        " GROUP BY i.turn, r.model, r.scope HAVING count(*) > 1",
     )
     assert used == []
     derived = ("SELECT * FROM labels ORDER BY turn, rater", "SELECT id, rated FROM turns ORDER BY id")

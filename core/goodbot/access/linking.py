@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import aiosqlite
 
 from goodbot.access.authorization import Authorization
-from goodbot.store import Store, adapters, ledger, people, settings
+from goodbot.store import Store, adapters, ledger, people, scopes, settings
 from goodbot.store.consent import OWN
 
 _PLACED = "placed "
@@ -31,6 +31,7 @@ async def join(db: aiosqlite.Connection, scope: str, first: str, second: str, no
 
 async def refold(db: aiosqlite.Connection, scope: str, persons: Sequence[str]) -> None:
     """What they rated counts anew; an adapter that learnt it otherwise is not to be used."""
+    await scopes.regroup(db, persons)
     for turn in await ledger.refold_people(db, persons):
         await adapters.taint(db, scope, turn, _CHANGED)
 

@@ -42,6 +42,8 @@ class Turn:
     lifts: tuple[float, ...] = ()
     """By how many nats `filters` made each token likelier; empty where they did not, or nobody tells."""
     scope: str = "default"
+    own: str = ""
+    """The scope beside the shared one that it may teach: of a person, a channel or a team; empty: none."""
     kind: str = "main"
     """`main`, `side`: an answer that nobody reads, kept but never trained on or rated, or `CHOICE`."""
     origin: str = "goodbot"

@@ -18,6 +18,7 @@ from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.exporting_version import exported
 from goodbot.commands.lineage import diff, listed, show, version_of
 from goodbot.commands.rollback_window import answers, reset, since, whose
+from goodbot.commands.whose import back, theirs
 from goodbot.conversation.notifications import states
 from goodbot.learning.adapters import importing, lineage, retention
 from goodbot.store import adapters as versions
@@ -135,6 +136,8 @@ async def rollback(call: Call) -> Result:
         return await leave(call, tuple(rest))
     if word == "all":
         return await reset(replace(call, args=tuple(rest)))
+    if call.args in ((), ("yes",)) and (own := await theirs(call))[1]:
+        return await back(*own)
     registry = call.services.registry
     active = await registry.active()
     sure = call.args[-1:] == ("yes",)

@@ -40,6 +40,8 @@ class Public:
     needed: int
     condition: Condition
     """What decides on the next training."""
+    own: Mapping[str, Any] | None = None
+    """How it stands with versions of whoever asks, of their channel or team alone; None: there are none."""
 
     def for_everybody(self, language: str = "") -> list[str]:
         """A line a subject."""
@@ -63,6 +65,8 @@ class Public:
                 lines.append(say("status_turns", language))
         else:
             lines.append(self.counter(next_, language))
+        if self.own:
+            lines.append(self.own["text"])
         if self.tainted:
             why = say("state_replaced", language, why=clause_of(self.tainted_by, language))
             lines.append(f"v{self.version} {why}")

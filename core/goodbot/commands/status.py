@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from goodbot.access import pairing
@@ -19,6 +19,7 @@ from goodbot.commands.base import DETAILS, Call, Result
 from goodbot.commands.compare import later
 from goodbot.commands.services import Services
 from goodbot.commands.state import STOPPED, Status
+from goodbot.commands.whose import own_standing
 from goodbot.conversation.notifications import changed, states
 from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.servers.health import Righted
@@ -38,7 +39,7 @@ async def status(call: Call) -> Result:
     language = call.user.language
     compared = await report.of(s.store, s.ab_test.pool, question, await later(s, question, language))
     details = DETAILS in call.args
-    found = await _now(s, compared, language, details=details)
+    found = replace(await _now(s, compared, language, details=details), own=await own_standing(call))
     lines = found.for_everybody(language)
     if call.confidential:
         lines = [*found.for_owners(language, details=details), *compared.lines(language)]

@@ -20,6 +20,7 @@ from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.state import filtered, left_out
 from goodbot.commands.taught import taught
+from goodbot.commands.whose import theirs
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted, kept
 from goodbot.store import adapters, comparisons, news, quarantined, runs, settings, shifts
@@ -49,6 +50,7 @@ async def _of_one(call: Call) -> Result:
 
 async def _why(call: Call) -> Result:
     """The facts of the active version, then its answers beside the base model's."""
+    call, whose = await theirs(call)
     s, language = call.services, call.user.language
     active = await s.registry.active()
     if active == BASE:
@@ -62,6 +64,7 @@ async def _why(call: Call) -> Result:
     ]
     way = " → ".join([say("why_base", language), *(f"v{row.version}" for row in line)])
     lines = [say("why_off" if off else "why_line", language, version=active, line=way)]
+    lines += [say("why_alone", language, whose=whose)] if whose else []
     if line[-1].tainted:
         lines.append(say("why_replaced", language, why=clause_of(line[-1].tainted, language)))
     lines += _facts(own, cause, verdict, language)
@@ -128,11 +131,12 @@ async def untrained(call: Call) -> tuple[str, adapters.AdapterRow | None]:
 
 
 async def _lineage(s: Services, version: int) -> list[adapters.AdapterRow]:
-    """The version and its ancestors, oldest first."""
+    """The version and its ancestors, oldest first; without those that only put what there was on another."""
     rows = {row.version: row for row in await s.registry.rows()}
     line: list[adapters.AdapterRow] = []
     while version in rows:
-        line.append(rows[version])
+        if rows[version].run or adapters.SHARED_PART not in rows[version].metrics:
+            line.append(rows[version])
         version = rows[version].parent
     return line[::-1]
 

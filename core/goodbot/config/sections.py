@@ -19,6 +19,7 @@ _Portion = Annotated[
     float, Range(above=0, most=1, says="must be above 0 and at most 1, which is whatever others use")
 ]
 _Drawn = Annotated[float | None, sampling.checked]
+ScopeKind = Literal["shared", "person", "channel", "team"]
 NotesWhere = Literal["private", "everywhere", "never"]
 _NO_NAME = frozenset(" \t/:@?#\\")
 """In a name these would be another part of an address."""
@@ -139,6 +140,8 @@ class TrainingConfig:
     """Ratings of nearly the same question that say the same weigh so many at most; 0: all."""
     age_half_life: Annotated[float, Range(least=0, says="must be 0 (off) or more")] = 0.0
     """Versions after which the rating of an older answer weighs half; 0: its age does not count."""
+    scopes: ScopeKind = "shared"
+    """Who has versions of their own, beside the `shared` ones: each `person`, `channel` or `team`."""
     from_others: bool = True
     """Whether it learns from rated answers of other models, too, that programs have brought in."""
     replay_share: Annotated[float, Range(least=0, most=0.9)] = 0.0

@@ -90,7 +90,9 @@ def storable(event: CaptureEvent) -> CaptureEvent:
     return replace(event, messages=masked[0], response=masked[1], thought=thought, model=_text(event.model))
 
 
-def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None) -> Turn:
+def turn_of(
+    event: CaptureEvent, *, base: str, scope: str, now: float, version: int | None, own: str = ""
+) -> Turn:
     """The turn that a capture becomes. `base` is our own model, `version` its adapter or None."""
     return Turn(
         id=turn_id(event),
@@ -108,6 +110,7 @@ def turn_of(event: CaptureEvent, *, base: str, scope: str, now: float, version: 
         filters=event.filters,
         lifts=event.lifts,
         scope=scope,
+        own=own,
         kind=event.kind,
         origin="captured",
         thought=event.thought,

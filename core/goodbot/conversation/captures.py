@@ -14,8 +14,9 @@ from goodbot.api.plugins import PluginHost
 from goodbot.api.sentences import because
 from goodbot.api.turns import Turn
 from goodbot.base.clock import Clock
+from goodbot.config.sections import ScopeKind
 from goodbot.conversation import capture_rules, sanitize
-from goodbot.store import adapters, inbox, ledger, messages, traces, turns
+from goodbot.store import adapters, inbox, ledger, messages, scopes, traces, turns
 from goodbot.store.ledger import LabelChange
 from goodbot.store.training_pool import Pool
 
@@ -43,13 +44,14 @@ class Capturing:
         clock: Clock,
         pool: Pool,
         vocabulary: int = 0,
+        kind: ScopeKind = "shared",
     ) -> None:
         self._authorization = authorization
         self._admission = admission
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
-        self._vocabulary = vocabulary
+        self._vocabulary, self._kind = vocabulary, kind
 
     async def take(self, db: aiosqlite.Connection, event: CaptureEvent) -> Captured:
         """Store one, unless it came before or its user may not talk here."""
@@ -86,11 +88,12 @@ class Capturing:
 
         Token ids that our own model cannot have given are dropped; the words stay.
         """
-        version = event.version
-        if version and not await adapters.exists(db, self._pool.scope, self._pool.model, version):
+        version, model = event.version, self._pool.model
+        own = await scopes.of(db, self._kind, event.channel, person(event.user))
+        if version and not await adapters.exists(db, (self._pool.scope, own), model, version):
             version = None
         turn = capture_rules.turn_of(
-            event, base=self._pool.model, scope=self._pool.scope, now=self._clock.now(), version=version
+            event, base=model, scope=self._pool.scope, now=self._clock.now(), version=version, own=own
         )
         return turn if turn.answered_by else turn.read_by(self._vocabulary)
 

@@ -34,7 +34,7 @@ class ServedModel(OwnModel):
         self._server, self._model, self._sampling = core.server, core.model, core.sampling
         self._config, self._authorization = core.config.serving, core.authorization
         self._presence, self._talked = presence, core.scheduler.somebody_talks
-        self._active, self._version_for = core.registry.active, core.canary.version_for
+        self._active, self._version_for = core.registry.active, core.scopes.version_for
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._template: str | None = None
 
@@ -63,7 +63,7 @@ class ServedModel(OwnModel):
         return "tools" in self._template and "<tool_call>" in self._template
 
     async def answer(self, question: CompletionRequest) -> AsyncGenerator[Piece, None]:
-        request = self._request(question)
+        request = await self._request(question)
         await self._present()
         answer = pieces(self._server, request, only=question.version is not None)
         async with contextlib.aclosing(answer):
@@ -80,7 +80,7 @@ class ServedModel(OwnModel):
             yield await self._presence.asked(lambda: self._far(stack, question))
 
     async def _far(self, stack: contextlib.AsyncExitStack, question: CompletionRequest) -> FarSide | None:
-        request = self._request(question, checked=False)  # a server of its own knows best what fits
+        request = await self._request(question, checked=False)  # a server of its own knows best what fits
 
         async def enter(request: GenerateRequest) -> FarSide | None:
             return await stack.enter_async_context(self._server.far_side(request))
@@ -91,12 +91,12 @@ class ServedModel(OwnModel):
         self._talked()
         await self._presence.present()
 
-    def _request(self, question: CompletionRequest, *, checked: bool = True) -> GenerateRequest:
+    async def _request(self, question: CompletionRequest, *, checked: bool = True) -> GenerateRequest:
         if checked:
             self._fits(question)
         version = question.version
         if version is None:
-            version = self._version_for(question.channel)
+            version = await self._version_for(question.channel, question.user)
         return GenerateRequest(
             messages=list(question.messages),
             max_tokens=question.max_tokens or self._config.max_tokens,

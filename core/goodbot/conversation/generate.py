@@ -86,7 +86,7 @@ class Generator:
         self._config = core.config.serving
         self._vocabulary = vocabulary(core.model.path)
         self._requests = RatingRequests(core, connectors)
-        self._presence, self._version_for = presence, core.canary.version_for
+        self._presence, self._scopes = presence, core.scopes
         self._taint, self.rated = ratings.taint, core.scheduler.wake
         self._wordless = Wordless()
 
@@ -117,6 +117,7 @@ class Generator:
             context=prompt.context,
             thought=generated.thought,
             thought_tokens=generated.thought_tokens,
+            own=await self._scopes.of(asked.channel, asked.talker),
         ).read_by(self._vocabulary)
         self._wordless.note(turn, generated)
         trainable = bool(generated.text.strip()) and self._plugins.veto_capture(turn) is None
@@ -144,7 +145,7 @@ class Generator:
             temperature=self._sampling.temperature,
             filters=self._sampling.filters,
             seed=_seed(self._config.seed, asked.event),
-            version=self._version_for(asked.channel),
+            version=await self._scopes.version_for(asked.channel, asked.talker),
             thinking=self._config.thinking,
             conversation=conversation(asked.channel, asked.talker),
         )

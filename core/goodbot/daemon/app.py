@@ -154,6 +154,7 @@ class App(OperatingParts):
         await self.start_server()
         self._spawn(self.ab_test.loop(), "comparing")
         self._spawn(self.scheduler.loop(), "scheduler")
+        self._spawn(self.scopes.loop(self.scheduler), "scopes")
         self._spawn(self.maintenance.loop(), "maintenance")
         self._spawn(self.judging.loop(), "judging")
         self._spawn(FollowTrial(self).loop(), "trying notes")

@@ -57,6 +57,7 @@ from goodbot.learning.evaluation.side_by_side import SideBySide
 from goodbot.learning.idle import Limits, LoadMonitor, Readings
 from goodbot.learning.model_switch import ModelSwitch
 from goodbot.learning.parts import LearningParts
+from goodbot.learning.scopes import Scopes
 from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training import anchors, filtering, remote
 from goodbot.learning.training.memory_sharing import MemorySharing
@@ -131,6 +132,7 @@ def learning(core: Core, machine: Callable[[bool], Readings] | None = None) -> L
         trainer=trainer,
         scheduler=scheduler,
         canary=Canary(store=core.store, registry=registry, pool=core.pool, clock=clock, stop=scheduler.stop),
+        scopes=Scopes(core, registry, memory),
         model_switch=ModelSwitch(core, scheduler, memory),
     )
 
@@ -171,6 +173,7 @@ def answering(base: LearningParts) -> AnsweringParts:
             clock=clock,
             pool=base.pool,
             vocabulary=vocabulary(base.model.path),
+            kind=base.scopes.kind,
         ),
         courier=courier,
         join_requests=requests,
@@ -235,8 +238,8 @@ def _dispatcher(base: AnsweringParts, commands: CommandRunner) -> Dispatcher:
 def _services(base: AnsweringParts, http: Http) -> Services:
     config, store, clock, authorization = base.config, base.store, base.clock, base.authorization
     registry, running = base.registry, base.connectors.running
-    asking: dict[str, Any] = {"registry": registry, "spare": base.spare}
-    asking |= {"config": config.serving, "sampling": base.sampling}
+    asking: dict[str, Any] = {"config": config.serving, "sampling": base.sampling}
+    asking |= {"registry": registry, "spare": base.spare}
     news = OwnerNews(
         store=store,
         registry=registry,
@@ -256,14 +259,6 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         clock=clock,
         pool=base.pool,
     )
-    notices = Notices(
-        store=store,
-        clock=clock,
-        authorization=authorization,
-        connectors=running,
-        config=config,
-        errors=base.connectors.errors,
-    )
     eraser = Eraser(
         store=store, registry=registry, server=base.server, clock=clock, connectors=running, home=config.home
     )
@@ -275,7 +270,14 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         news=news,
         ab_test=ab_test,
         side_by_side=SideBySide(**asking, room=Room.of(shape(base.model.path), config.serving)),
-        notices=notices,
+        notices=Notices(
+            store=store,
+            clock=clock,
+            authorization=authorization,
+            connectors=running,
+            config=config,
+            errors=base.connectors.errors,
+        ),
         eraser=eraser,
         thinks=marks.thinks(base.model.path, thinking=config.serving.thinking),
     )

@@ -71,6 +71,12 @@ class TrialTally:
         return "passed" if now - self.trial.began_at > _LONGEST else ""
 
 
+def tried_in(registry: AdapterRegistry, channel: ChannelRef) -> int | None:
+    """The version that is tried in this conversation; None: the active one answers."""
+    version = registry.canary
+    return version if version != BASE and _place(channel, version) < registry.share else None
+
+
 class Canary:
     """Sends conversations to the version that is tried, and ends the trial."""
 
@@ -89,11 +95,6 @@ class Canary:
         self._registry = registry
         self._pool = pool
         self._clock, self._reached = clock, Reached(clock)
-
-    def version_for(self, channel: ChannelRef) -> int | None:
-        """The version that answers in this conversation; None: the active one."""
-        version = self._registry.canary
-        return version if version != BASE and _place(channel, version) < self._registry.share else None
 
     async def standing(self) -> TrialTally | None:
         """How the trial stands; None while nothing is tried."""

@@ -30,7 +30,7 @@ from goodbot.learning.tracking.observer import Tracking
 from goodbot.learning.training.filtering import Filtering
 from goodbot.learning.training.settings import training_settings
 from goodbot.store import Store
-from goodbot.store.training_pool import SHARED, Pool
+from goodbot.store.pools import SHARED, Pool
 
 _Registry = TypeVar("_Registry", bound=AdapterRegistry)
 

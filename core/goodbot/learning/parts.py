@@ -9,6 +9,7 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.canary import Canary
 from goodbot.learning.core import Core
 from goodbot.learning.model_switch import ModelSwitch
+from goodbot.learning.scopes import Scopes
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.trainer import Trainer
@@ -23,4 +24,5 @@ class LearningParts(Core):
     trainer: Trainer
     scheduler: Scheduler
     canary: Canary
+    scopes: Scopes
     model_switch: ModelSwitch

@@ -167,7 +167,8 @@ def _death(who: str, code: int | None) -> TrainingError:
 
 def _cage(job: Mapping[str, Any], seconds: int) -> spawn.Cage:
     """It reads what its job names, and writes where its results go."""
-    reads = [job.get("model"), job.get("parent"), job.get("adapter"), *job.get("behaviour", {}).values()]
+    named = ("model", "parent", "frozen", "adapter", "rests_on", "onto")
+    reads = [*(job.get(name) for name in named), *job.get("behaviour", {}).values()]
     writes = [Path(job[name]) for name in ("output", "checkpoints") if job.get(name)]
     return spawn.Cage(
         reads=[Path(path) for path in reads if path],

@@ -40,12 +40,14 @@ async def by_version(
     """
     rows = await fetch(
         db,
-        "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("  # noqa: S608
-        " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
-        " FROM (SELECT id, version FROM turns WHERE (scope, model) = (:scope, :model) AND rated > 0"
-        f"  AND kind <> '{CHOICE}' AND answered_by = '' AND created_at >= :since AND created_at < :until"
-        "  ORDER BY seq DESC LIMIT :newest) t)"
-        " GROUP BY version HAVING sum(sign <> 0) > 0 ORDER BY version DESC LIMIT :limit",
+        pool.asked(
+            "SELECT version, sum(sign > 0), sum(sign <> 0) FROM ("  # noqa: S608
+            " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
+            " FROM (SELECT id, version FROM turns t WHERE (t.scope, t.model) = (:scope, :model) AND rated > 0"
+            f"  AND kind <> '{CHOICE}' AND answered_by = '' AND created_at >= :since AND created_at < :until"
+            "  ORDER BY seq DESC LIMIT :newest) t)"
+            " GROUP BY version HAVING sum(sign <> 0) > 0 ORDER BY version DESC LIMIT :limit"
+        ),
         {**pool.values(), "since": since, "until": until, "newest": newest, "limit": limit},
     )
     return [Acceptance(version=row[0], good=row[1], rated=row[2]) for row in rows]

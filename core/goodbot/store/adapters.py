@@ -11,13 +11,15 @@ from typing import Any
 import aiosqlite
 
 from goodbot.store import codec, distilled, fixed, objections, settings, shifts
+from goodbot.store.pools import SHARED
 from goodbot.store.query import fetch, first, value
-from goodbot.store.training_pool import SHARED
 
 FORGOTTEN = "kept_forgotten"
 """`tainted` of an adapter whose files are to be erased."""
 PINNED = "kept_pinned"
 """Why a version waits (`AdapterRow.waits`) that goes live once that one is unpinned."""
+SHARED_PART = "shared"
+"""In `metrics` of a scope's version: the shared one that is a part of it; 0: none is."""
 AWAY = "kept_away"
 """Why a version waits that goes live once the model is back."""
 UNSERVED = "kept_unserved"
@@ -47,6 +49,7 @@ class AdapterRow:
     pinned: bool = False
     waits: str = ""
     erased_at: float | None = None
+    scope: str = SHARED
 
 
 async def next_version(db: aiosqlite.Connection) -> int:
@@ -85,10 +88,10 @@ async def pointer(db: aiosqlite.Connection, scope: str, model: str) -> int:
     )
 
 
-async def exists(db: aiosqlite.Connection, scope: str, model: str, version: int) -> bool:
-    """Whether a base model has ever had this version."""
-    query = "SELECT 1 FROM adapters WHERE (version, scope, model) = (?, ?, ?)"
-    return bool(await fetch(db, query, (version, scope, model)))
+async def exists(db: aiosqlite.Connection, scopes: Collection[str], model: str, version: int) -> bool:
+    """Whether a base model has ever had this version in one of these scopes."""
+    query = "SELECT scope FROM adapters WHERE (version, model) = (?, ?)"
+    return any(scope in scopes for (scope,) in await fetch(db, query, (version, model)))
 
 
 async def tainted(db: aiosqlite.Connection, version: int) -> str:
@@ -159,13 +162,23 @@ async def set_erased(db: aiosqlite.Connection, version: int, now: float) -> None
     await db.execute("UPDATE adapters SET erased_at = ? WHERE version = ?", (now, version))
 
 
-async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
-    """All versions, oldest first."""
+async def all_of(db: aiosqlite.Connection, *scopes: str) -> list[AdapterRow]:
+    """All versions of these scopes, oldest first."""
+    named = "WHERE scope IN (SELECT value FROM json_each(?))"
+    return await _rows(db, named, codec.dump_json(list(scopes)))
+
+
+async def everywhere(db: aiosqlite.Connection) -> list[AdapterRow]:
+    """All versions of all scopes, oldest first."""
+    return await _rows(db, "")
+
+
+async def _rows(db: aiosqlite.Connection, which: str, *values: str) -> list[AdapterRow]:
     rows = await fetch(
         db,
-        "SELECT version, parent, run, directory, sha256, model, tainted, baseline, metrics, created_at,"
-        " pinned_at IS NOT NULL, waits, erased_at FROM adapters WHERE scope = ? ORDER BY version",
-        (scope,),
+        "SELECT version, parent, run, directory, sha256, model, tainted, baseline, metrics, created_at,"  # noqa: S608
+        f" pinned_at IS NOT NULL, waits, erased_at, scope FROM adapters {which} ORDER BY version",
+        values,
     )
     return [
         AdapterRow(
@@ -182,6 +195,7 @@ async def all_of(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
             pinned=bool(r[10]),
             waits=r[11],
             erased_at=r[12],
+            scope=r[13],
         )
         for r in rows
     ]
@@ -214,20 +228,22 @@ async def mark(
 ) -> list[int]:
     """Mark the adapters of these runs, their copies, and all that descend from them: which, newly.
 
-    Their runs are `released`, so that the other ratings can train again, and a switch asks the
-    scheduler for it (`retrain_switch`). With `again`, those that are tainted already get this
-    reason as well; with `everything` all versions get it.
+    Whichever scopes they are of: one may rest on what the shared one has learnt. Their runs are
+    `released`, so that the other ratings can train again, and a switch asks the scheduler for it
+    (`retrain_switch`). With `again`, those that are tainted already get this reason as well; with
+    `everything` all versions of `scope` get it.
     """
     if not (stale or everything):
         return []
     lineage: set[int] = set()
     weights: set[str] = set()  # what was exported and imported again is the same thing
     fresh: list[int] = []
-    for adapter in await all_of(db, scope):  # parents come before their children
+    for adapter in await everywhere(db):  # parents come before their children
         if adapter.tainted and not again:
             continue
-        marked = adapter.run in stale or adapter.parent in lineage or adapter.sha256 in weights
-        if marked or everything:
+        parts = {adapter.parent, adapter.metrics.get(SHARED_PART)}
+        marked = adapter.run in stale or parts & lineage or adapter.sha256 in weights
+        if marked or (everything and adapter.scope == scope):
             lineage.add(adapter.version)
             weights.add(adapter.sha256)
             if not adapter.tainted:
@@ -241,10 +257,9 @@ async def mark(
             )
             await shifts.drop(db, adapter.run)
             await fixed.drop(db, adapter.version)
-    rows = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
-    for model, version in rows:
+    for of, model, version in await fetch(db, "SELECT scope, model, version FROM pointers"):
         if version in fresh:
-            await settings.set_switch(db, retrain_switch(scope, model), reason)
+            await settings.set_switch(db, retrain_switch(of, model), reason)
     return fresh
 
 
@@ -265,28 +280,26 @@ def _switch(what: str, scope: str, model: str) -> str:
     return f"{what} {model}" if scope == SHARED else f"{what} {model} {scope}"
 
 
-async def to_erase(db: aiosqlite.Connection, scope: str) -> list[AdapterRow]:
-    """Adapters whose files are to be deleted and that no pointer names."""
-    rows = await fetch(
-        db,
-        "SELECT version FROM adapters WHERE scope = ? AND tainted = ? AND erased_at IS NULL"
-        " AND version NOT IN (SELECT version FROM pointers)",
-        (scope, FORGOTTEN),
-    )
-    wanted = {row[0] for row in rows}
-    return [row for row in await all_of(db, scope) if row.version in wanted]
+async def to_erase(db: aiosqlite.Connection) -> list[AdapterRow]:
+    """Adapters of all scopes whose files are to be deleted and that no pointer names."""
+    which = "WHERE tainted = ? AND erased_at IS NULL AND version NOT IN (SELECT version FROM pointers)"
+    return await _rows(db, which, FORGOTTEN)
 
 
 async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
-    """Pointers that nobody looks after at the moment must not name what is to be erased."""
-    rows = {row.version: row for row in await all_of(db, scope)}
-    found = await fetch(db, "SELECT model, version FROM pointers WHERE scope = ?", (scope,))
-    for other, version in found:
+    """Pointers that nobody looks after at the moment must not name what is to be erased.
+
+    Those of all scopes and models but the one that is given.
+    """
+    rows = {row.version: row for row in await everywhere(db)}
+    for of, other, version in await fetch(db, "SELECT scope, model, version FROM pointers"):
         clean = version
         while clean in rows and rows[clean].tainted:
             clean = rows[clean].parent
-        if other != model and clean != version:
+        if clean in rows and rows[clean].scope != of:  # it rests on a shared one: nothing of its own is left
+            clean = 0
+        if (of, other) != (scope, model) and clean != version:
             await db.execute(
-                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, scope, other)
+                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, of, other)
             )
             await settings.set_switch(db, lost_switch(scope, other), "")

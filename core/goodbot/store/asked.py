@@ -37,9 +37,11 @@ async def unrated(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[list
     """The newest conversations of which nobody has rated the answer, whichever model gave it."""
     rows = await fetch(
         db,
-        "SELECT t.messages FROM turns t INDEXED BY turns_unrated"  # noqa: S608
-        f" WHERE t.rated = 0 AND t.scope = :scope AND t.trainable AND t.answered_by = '' AND {CONSENT}"
-        " ORDER BY t.created_at DESC LIMIT :limit",
+        pool.asked(
+            "SELECT t.messages FROM turns t INDEXED BY turns_unrated"  # noqa: S608
+            f" WHERE t.rated = 0 AND t.scope = :scope AND t.trainable AND t.answered_by = '' AND {CONSENT}"
+            " ORDER BY t.created_at DESC LIMIT :limit"
+        ),
         {**pool.values(), "limit": limit},
     )
     return _messages(rows)

@@ -56,11 +56,14 @@ async def changed(
     which = training_pool.fresh(replay)
     if repeated:
         which = f"{which} UNION ALL {training_pool.AGAIN}"
-    was = ", ".join((*_SAID, *(f"CAST({one} AS INTEGER)" for one in _NUMBERS)))
+    was = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(4))
+    query = (
+        f"SELECT * FROM (SELECT {was} FROM json_each(:then)"  # noqa: S608
+        f" EXCEPT SELECT * FROM ({training_pool.CLAIMABLE.format(which)}))"
+    )
     rows = await fetch(
         db,
-        f"SELECT * FROM (SELECT {was} FROM json_each(:then)"  # noqa: S608
-        f" EXCEPT SELECT * FROM ({training_pool.CLAIMABLE.format(which)}))",
+        pool.asked(query),
         {**pool.values(anew=anew), "then": then, "turns": codec.dump_json(sorted(repeated))},
     )
     return {row[0] for row in rows}

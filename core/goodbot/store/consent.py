@@ -4,7 +4,8 @@
 Whoever set the bot up decides who else talks to it, so their own private words train unless they say
 `share off`: that somebody is added takes no rating of theirs away. So do those of all owners while nobody
 else talks. Everybody else's train once they say `share on`. `:owners` is a JSON list of the people whom
-the config names, `:scope` the scope.
+the config names, `:scope` the scope. What everybody's adapter learns is meant; in a scope of their own (see
+`scopes`) there may be nobody to ask.
 """
 
 PERSON = "t.connector || ':' || t.talker"
@@ -35,7 +36,10 @@ ALWAYS = (
 )
 """Everybody whose private words may train, whoever else talks."""
 # While only owners talk there is nobody to leak to: an owner by a grant (a program's token) needs no word.
-_ALONE = f"NOT EXISTS (SELECT 1 FROM talkers WHERE scope = :scope AND person NOT IN {OWNERS})"  # noqa: S608
+_ALONE = (
+    "NOT EXISTS (SELECT 1 FROM talkers"  # noqa: S608
+    f" WHERE scope IN (:scope, 'default') AND person NOT IN {OWNERS})"
+)
 SHARING = (
     f"{ALWAYS} UNION SELECT person FROM {OWNERS}"  # noqa: S608
     f" WHERE {_ALONE} AND person NOT IN (SELECT person FROM withheld)"
@@ -45,8 +49,8 @@ _SEEN = "s.connector || ':' || s.talker"
 _ALL = f"NOT EXISTS (SELECT 1 FROM traces s WHERE s.turn = t.id AND {_SEEN} NOT IN ({{}}))"  # noqa: S608
 ALL_SHARE = _ALL.format(SHARING)
 """Of a turn that several connectors have seen, everybody agrees whom one of them has seen there."""
-CONSENT = f"(t.channel_kind = 'shared' OR ({PERSON} IN ({SHARING}) AND {ALL_SHARE}))"
-"""Whether a turn `t` may train."""
+CONSENT = f"(:consented OR t.channel_kind = 'shared' OR ({PERSON} IN ({SHARING}) AND {ALL_SHARE}))"
+"""Whether a turn `t` may train. `:consented`: what is learnt of it answers those alone who have said it."""
 _SAID = "SELECT person FROM shares"
 SHARED = f"({PERSON} IN ({_SAID}) AND {_ALL.format(_SAID)})"
 """Whether those who talk in the private chat of a turn `t` have said `share on` themselves."""

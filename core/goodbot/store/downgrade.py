@@ -53,6 +53,7 @@ _GIVEN_UP: dict[int, dict[str, str]] = {
         "until they are rated again",
     },
     19: {"fixed_answers": "answers of versions to fixed questions (`report --pairs`)"},
+    27: {"adapters WHERE scope <> 'default'": "adapters of people, channels and teams"},
     23: {"predictions": "answers of which the reward model says something: it can be computed again"},
     21: {"queues WHERE closed_at IS NULL": "open queues of answers to rate: the answers stay"},
     17: {

@@ -100,8 +100,8 @@ async def answers(
 
 
 def _values(ids: Sequence[str], pool: Pool | None) -> dict[str, Any]:
-    who = pool.values() if pool else {"scope": "", "owners": "[]"}
-    return {"ids": codec.dump_json(list(ids)), "scope": who["scope"], "owners": who["owners"]}
+    who = pool.values() if pool else {"scope": "", "owners": "[]", "consented": False}
+    return {"ids": codec.dump_json(list(ids)), **{n: who[n] for n in ("scope", "owners", "consented")}}
 
 
 def _record(turn: Turn) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from goodbot.store import (
     refusals,
     retries,
     runs,
+    scopes,
     settings,
     shifts,
     teaching,
@@ -78,8 +79,7 @@ async def forget(
     scrubbed, quoting = await _in_prompts(db, persons, mine)
     touched = {*mine, *quoting, *await judgements.credited_by(db, persons), *(t.id for t in scrubbed)}
     stale, ended = await _learnt_from(db, persons, touched)
-    versions = await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
-    await adapters.move_other_pointers(db, scope, model)
+    versions = await scopes.forget(db, scope, model, persons, stale)
     await refusals.forget(db, persons)
     before = await value(db, _CHANGES)
     ratings = await _delete_ratings(db, persons)

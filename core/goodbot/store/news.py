@@ -17,7 +17,7 @@ from goodbot.store.consent import ALWAYS, CONSENT, OWNERS, PERSON, SHARING
 from goodbot.store.people import IDENTITY
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import fetch, first, value
-from goodbot.store.training_pool import COUNT, UNUSED, Pool
+from goodbot.store.training_pool import UNUSED, Pool, count
 
 COUNTED = 1000
 """A rating counts what waits up to here: it costs the same however much does."""
@@ -112,11 +112,13 @@ async def level(db: aiosqlite.Connection, pool: Pool, person: str, needed: int, 
     """
     rows = await fetch(
         db,
-        f"SELECT {IDENTITY}, ({COUNT}),"  # noqa: S608
-        " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
-        f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
-        f" coalesce(({UNUSED}), ''), {_TEACHES}, (SELECT count(*) FROM labels WHERE turn = :turn),"
-        " EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')",
+        pool.asked(
+            f"SELECT {IDENTITY}, ({count(pool)}),"  # noqa: S608
+            " coalesce((SELECT id FROM runs WHERE scope = :scope ORDER BY id DESC LIMIT 1), 0),"
+            f" (SELECT count(*) FROM ({_STREAK}) WHERE value < 0), coalesce(({_WAITS}), ''),"
+            f" coalesce(({UNUSED}), ''), {_TEACHES}, (SELECT count(*) FROM labels WHERE turn = :turn),"
+            " EXISTS (SELECT 1 FROM switches WHERE name IN ('paused', 'off') AND value <> '')"
+        ),
         {**pool.values(), "person": person, "limit": min(needed, COUNTED), "streak": STREAK, "turn": turn},
     )
     [(rater, available, round_, bad, waits, unused, teaches, raters, rests)] = rows

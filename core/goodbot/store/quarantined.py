@@ -89,10 +89,9 @@ async def filtered(
 async def let_go(db: aiosqlite.Connection, run: int) -> None:
     """A run ends: what it went without it has not learnt, and not used up."""
     theirs = "SELECT turn FROM set_aside WHERE run = ? AND kind = 'nan'"
-    await db.execute(
-        f"UPDATE turns SET spent = NULL WHERE spent = ? AND id IN ({theirs})",  # noqa: S608
-        (run, run),
-    )
+    for column in ("spent", "own_spent"):
+        query = f"UPDATE turns SET {column} = NULL WHERE {column} = ? AND id IN ({theirs})"  # noqa: S608
+        await db.execute(query, (run, run))
     await db.execute(
         f"DELETE FROM run_items WHERE run = ? AND turn IN ({theirs})",  # noqa: S608
         (run, run),
@@ -137,11 +136,12 @@ async def release(db: aiosqlite.Connection, model: str, *, but: str = "") -> int
     Without `but`, what filters have named stays: they would name it again.
     """
     # The run under way goes without them to its end, so it will not have used them up.
-    await db.execute(
-        "UPDATE turns SET spent = NULL WHERE (id, spent) IN (SELECT turn, run FROM set_aside"
-        " WHERE model = ? AND settings <> ? AND kind = 'nan')",
-        (model, but),
-    )
+    for column in ("spent", "own_spent"):
+        await db.execute(
+            f"UPDATE turns SET {column} = NULL WHERE (id, {column}) IN (SELECT turn, run FROM set_aside"  # noqa: S608
+            " WHERE model = ? AND settings <> ? AND kind = 'nan')",
+            (model, but),
+        )
     rows = await fetch(
         db,
         "DELETE FROM set_aside WHERE model = ? AND settings <> ? AND (? <> '' OR kind <> ?) RETURNING turn",

@@ -113,7 +113,8 @@ async def claim_again(db: aiosqlite.Connection, run: int, parent: int, items: Se
     What it has trained so far, and its adapter if one is recorded, is not to be used. Its checkpoints
     must be gone before: they have learnt from what it lets go.
     """
-    await db.execute("UPDATE turns SET spent = NULL WHERE spent = ?", (run,))
+    for column in ("spent", "own_spent"):
+        await db.execute(f"UPDATE turns SET {column} = NULL WHERE {column} = ?", (run,))  # noqa: S608
     await db.execute("DELETE FROM run_items WHERE run = ?", (run,))
     await distilled.let_go(db, run)
     await db.execute("UPDATE runs SET parent = ?, replay = 0 WHERE id = ?", (parent, run))
@@ -244,9 +245,11 @@ async def labels_since(db: aiosqlite.Connection, pool: Pool, run: int, limit: in
     """
     rows = await fetch(
         db,
-        "SELECT count(*) FROM (SELECT 1 FROM runs r CROSS JOIN events e ON e.seq > r.last_event_seq"
-        " CROSS JOIN labels l ON l.turn = e.turn AND l.event_seq = e.seq JOIN turns t ON t.id = l.turn"
-        " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND t.rated = 1 LIMIT ?)",
+        pool.asked(
+            "SELECT count(*) FROM (SELECT 1 FROM runs r CROSS JOIN events e ON e.seq > r.last_event_seq"
+            " CROSS JOIN labels l ON l.turn = e.turn AND l.event_seq = e.seq JOIN turns t ON t.id = l.turn"
+            " WHERE r.id = ? AND (t.scope, t.model) = (?, ?) AND t.rated = 1 LIMIT ?)"
+        ),
         (run, pool.scope, pool.model, limit),
     )
     (count,) = first(rows) or (0,)

@@ -126,7 +126,7 @@ async def enrich(db: aiosqlite.Connection, turn: str, seen: Turn, *, same: bool)
         "UPDATE turns SET messages = ?, response = ?, prompt_tokens = ?, tokens = ?, logprobs = ?,"
         " temperature = ?, filters = ?, lifts = ?, version = ?, answered_by = ?, thought = ?,"
         " thought_tokens = ? WHERE id = ? AND answered_by <> ''"
-        " AND tokens = x'' AND spent IS NULL AND (rated = 0 OR ?)"
+        " AND tokens = x'' AND spent IS NULL AND own_spent IS NULL AND (rated = 0 OR ?)"
         " AND NOT EXISTS (SELECT 1 FROM run_items WHERE run_items.turn = turns.id)",
         (
             codec.dump_json(list(seen.messages)),

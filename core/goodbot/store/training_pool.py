@@ -7,7 +7,6 @@ when they are replayed on it.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -20,11 +19,10 @@ from goodbot.api.labels import Opinion
 from goodbot.api.turns import Turn
 from goodbot.store import turns
 from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
+from goodbot.store.pools import Pool
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 
-SHARED = "default"
-"""The scope whose versions answer everybody who has none of their own."""
 _ASIDE = "FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model)"
 ASIDE = f"EXISTS (SELECT 1 {_ASIDE} AND (s.kind <> 'filter' OR NOT :anew))"
 _LABELLED = (
@@ -82,8 +80,8 @@ _AVAILABLE = (
     f" WHERE {_OWN}{_COUNTED} AND t.channel_kind = 'private' AND {ALL_SHARE}"
     f" UNION ALL SELECT {{0}} FROM turns t WHERE {_OWED}{_COUNTED} AND {CONSENT} LIMIT :limit"
 )
-COUNT = f"SELECT count(*) FROM ({_AVAILABLE.format(1)})"  # noqa: S608
-"""How many turns a run could claim now, counted up to `:limit`; the others are `Pool.values`."""
+# In a scope of its own there are few, and nobody may have to be asked.
+_AVAILABLE_THERE = f"SELECT {{0}} FROM turns t WHERE {_OWN}{_COUNTED} AND {CONSENT} LIMIT :limit"  # noqa: S608
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,27 +112,13 @@ class PoolCount:
     """Of those available, answers of other models that programs have brought in."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pool:
-    """Where ratings may be claimed from: a scope, a base model, and who the owners are."""
-
-    scope: str
-    model: str
-    owners: tuple[str, ...]
-    others: bool = True
-    """Whether answers of other models may be claimed, which other programs have brought in."""
-
-    def values(self, *, anew: bool = False) -> dict[str, str | bool]:
-        """The parameters of the queries here. `anew`: filters are asked again about what they have named."""
-        owners = _named(self.owners)
-        own = {"scope": self.scope, "model": self.model, "others": self.others}
-        return {**own, "owners": owners, "anew": anew}
+def count(pool: Pool) -> str:
+    """SQL: how many turns a run could claim now, counted up to `:limit`; the others are `Pool.values`."""
+    return f"SELECT count(*) FROM ({_which(pool, '1')})"  # noqa: S608
 
 
-@functools.cache
-def _named(owners: tuple[str, ...]) -> str:
-    """`:owners`: the accounts that the config names, and as what the browser knows them."""
-    return json.dumps([*owners, *(f"web:{owner}" for owner in owners)])
+def _which(pool: Pool, column: str) -> str:
+    return pool.asked((_AVAILABLE if pool.shared else _AVAILABLE_THERE).format(column))
 
 
 async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
@@ -147,12 +131,12 @@ async def owners(db: aiosqlite.Connection, pool: Pool) -> set[str]:
 
 async def available(db: aiosqlite.Connection, pool: Pool, limit: int) -> int:
     """How many turns a run could claim now, counted up to `limit`: however many there are, it is quick."""
-    return await value(db, COUNT, {**pool.values(), "limit": limit})
+    return await value(db, count(pool), {**pool.values(), "limit": limit})
 
 
 async def some(db: aiosqlite.Connection, pool: Pool, limit: int) -> list[str]:
     """Of the turns that a run could claim now `limit` at most."""
-    found = await fetch(db, _AVAILABLE.format("t.id"), {**pool.values(), "limit": limit})
+    found = await fetch(db, _which(pool, "t.id"), {**pool.values(), "limit": limit})
     return [turn for (turn,) in found]
 
 
@@ -176,8 +160,10 @@ async def standing(db: aiosqlite.Connection, pool: Pool) -> PoolCount:
     ]
     rows = await fetch(
         db,
-        "SELECT coalesce(sum(consent), 0), count(*), coalesce(sum(consent AND other), 0)"  # noqa: S608
-        f" FROM ({' UNION ALL '.join(parts)})",
+        pool.asked(
+            "SELECT coalesce(sum(consent), 0), count(*), coalesce(sum(consent AND other), 0)"  # noqa: S608
+            f" FROM ({' UNION ALL '.join(parts)})"
+        ),
         pool.values(),
     )
     available, rated, off_policy = first(rows) or (0, 0, 0)
@@ -211,16 +197,16 @@ async def chosen(
     filters have named. `sizes`: see `turns.within`.
     """
     known = pool.values(anew=anew)
-    found = await fetch(db, CLAIMABLE.format(fresh(replay)), known)
+    found = await fetch(db, pool.asked(CLAIMABLE.format(fresh(replay))), known)
     found = [row for row in found if (of is None or row[0] in of) and row[0] not in but]
     repeated: set[str] = set()
     if of is not None:
         repeated = {turn for turn, replayed in of.items() if replayed}
     elif wanted := replay_count(len(found), replay_share):
-        repeated = set(await _repeated(db, known, wanted)).difference(but)
+        repeated = set(await _repeated(db, pool, known, wanted)).difference(but)
     if repeated:
         values = {**known, "turns": json.dumps(sorted(repeated))}
-        again = await fetch(db, CLAIMABLE.format(AGAIN), values)
+        again = await fetch(db, pool.asked(CLAIMABLE.format(AGAIN)), values)
         found = sorted(found + again, key=lambda row: row[2])
     if of is None and not replay:  # a switch to another model takes all, once
         found = await turns.within(db, found, at_least, last=repeated, sizes=sizes)
@@ -263,15 +249,13 @@ def replay_count(fresh: int, share: float) -> int:
     return round(fresh * share / (1 - share))
 
 
-async def _repeated(db: aiosqlite.Connection, known: Mapping[str, Any], wanted: int) -> list[str]:
+async def _repeated(db: aiosqlite.Connection, pool: Pool, known: Mapping[str, Any], wanted: int) -> list[str]:
     """Turns to repeat: others in every round, by a hash of their ids and of the round before."""
-    rows = await fetch(
-        db,
+    query = (
         "SELECT t.id, (SELECT max(id) FROM runs WHERE scope = :scope) FROM turns t"  # noqa: S608
-        f" WHERE {_TRAINED} AND {CONSENT}"
-        " ORDER BY t.seq DESC LIMIT :limit",
-        {**known, "limit": _REPEATABLE},
+        f" WHERE {_TRAINED} AND {CONSENT} ORDER BY t.seq DESC LIMIT :limit"
     )
+    rows = await fetch(db, pool.asked(query), {**known, "limit": _REPEATABLE})
     drawn = sorted(rows, key=lambda row: hashlib.sha256(f"{row[1]} {row[0]}".encode()).digest())
     return [row[0] for row in drawn[:wanted]]
 
@@ -291,4 +275,4 @@ async def lineage(db: aiosqlite.Connection, version: int) -> list[tuple[int, flo
 async def replayable(db: aiosqlite.Connection, pool: Pool) -> int:
     """How many rated answers of other base models could be replayed on this one."""
     query = f"SELECT count(*) FROM turns t WHERE {_FOREIGN}{_COUNTED} AND {CONSENT}"  # noqa: S608
-    return await value(db, query, pool.values())
+    return await value(db, pool.asked(query), pool.values())

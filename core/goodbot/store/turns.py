@@ -24,6 +24,7 @@ _PROMPT = ("messages", "context", "prompt_tokens", "tokens", "logprobs", "though
 _COLUMNS = (
     *("id", "connector", "account", "channel", "channel_kind", "thread", "talker", "response", *_PROMPT),
     *("temperature", "model", "version", "scope", "kind", "origin", "created_at", "answered_by", "filters"),
+    "own",
 )
 _TURN = f"SELECT {', '.join(_COLUMNS)} FROM turns WHERE id"  # noqa: S608
 
@@ -91,6 +92,7 @@ def _stored(turn: Turn) -> dict[str, Any]:
         "logprobs": codec.pack_floats(turn.logprobs),
         "lifts": codec.pack_floats(turn.lifts),
         "filters": codec.dump_filters(turn.filters),
+        "own": turn.own or None,
     }
 
 
@@ -108,6 +110,7 @@ def _turn(row: Row) -> Turn:
         logprobs=codec.unpack_floats(told.pop("logprobs")),
         lifts=codec.unpack_floats(told.pop("lifts")),
         filters=codec.load_filters(told.pop("filters")),
+        own=told.pop("own") or "",
         **told,
     )
 

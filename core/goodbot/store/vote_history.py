@@ -9,6 +9,7 @@ import aiosqlite
 
 from goodbot.store import rollback_window
 from goodbot.store.query import fetch
+from goodbot.store.training_pool import Pool
 
 _LAST = 5000
 """Ratings that are looked at, the newest: what somebody said long ago is no news."""
@@ -42,11 +43,12 @@ async def votes(db: aiosqlite.Connection, scope: str) -> tuple[list[Vote], list[
 
     What was quarantined or taken back is not among them.
     """
+    pool = Pool(scope=scope, model="", owners=())
     labels, history = [
         [
             Vote(turn=turn, rater=rater, good=value > 0, time=time, seq=seq)
             for turn, rater, value, time, seq in reversed(
-                await fetch(db, query, {"scope": scope, "last": _LAST})
+                await fetch(db, pool.asked(query), {"scope": scope, "last": _LAST})
             )
         ]
         for query in (_LABELS, _HISTORY)

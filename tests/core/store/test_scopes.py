@@ -43,10 +43,10 @@ from goodbot.store import (
     vote_history,
 )
 from goodbot.store.adapters import AdapterRow
+from goodbot.store.pools import SHARED, Pool
 from goodbot.store.query import fetch
 from goodbot.store.review_queue import Viewer
 from goodbot.store.runs import RunItem
-from goodbot.store.training_pool import SHARED, Pool
 
 from tests.core.made import CHANNEL, OWNER, rate, turn
 
@@ -107,6 +107,7 @@ class _Filled:
             version=version,
             model="n" if number == OTHER else "m",
             scope=self.pool.scope,
+            own="" if self.pool is FIRST else self.pool.scope,
             created_at=1e9 + number,
         )
         await turns.insert(self.db, made, trainable=True)
@@ -231,7 +232,6 @@ READERS: dict[str, Callable[[Any, Pool], Awaitable[Any]]] = {
     "underway": lambda db, pool: progress.underway(db, pool.scope),
     "pointer": lambda db, pool: adapters.pointer(db, pool.scope, pool.model),
     "versions": lambda db, pool: adapters.all_of(db, pool.scope),
-    "to_erase": lambda db, pool: adapters.to_erase(db, pool.scope),
     "twins": _twins,
     "retrains": _retrains,
     "canary": lambda db, pool: canaries.running(db, pool.scope, pool.model),

@@ -31,8 +31,7 @@ from goodbot.conversation.notifications.alarms import described
 from goodbot.inference.models import resolve
 from goodbot.learning.rating_quality.contradictions import alarmed
 from goodbot.store import adapters, cipher, exporting, inspection, runs, settings
-from goodbot.store.postgres.looking import NothingStoredError
-from goodbot.store.training_pool import SHARED
+from goodbot.store.pools import SHARED
 
 _LARGE_LOG = 256 * 1024 * 1024
 _RESTORE = "goodbot restore BACKUP"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 
@@ -45,7 +46,19 @@ class Catalogue:
 
     async def path(self, version: int) -> Path:
         """The verified directory of a version, in clear. Raises AdapterError, ServerError."""
-        row = await self.row(version)
+        return await self._place(await self.row(version))
+
+    async def written_by(self, version: int) -> Path:
+        """As `path`, for reading what a version of whichever scope has written. Raises as `path`."""
+        rows = {row.version: row for row in await self._store.read(adapters.everywhere)}
+        return await self._place(rows[version] if version in rows else await self.row(version))
+
+    async def begins(self, parent: int) -> dict[str, Any]:
+        """Where a training that continues this version finds it, as its job says it. Raises as `path`."""
+        return {"parent": str(await self.path(parent)) if parent != BASE else None}
+
+    async def _place(self, row: adapters.AdapterRow) -> Path:
+        version = row.version
         if row.model != self.model:
             other = "v{version} belongs to the model {other}, not to {model}"
             raise AdapterError(Worded(other, version=version, other=row.model, model=self.model))
@@ -116,7 +129,7 @@ class Catalogue:
 
     async def sweep(self, staging: Path, *, keep: str = "") -> None:
         """At start: remove what a killed trainer or a killed publish left behind, but what to `keep`."""
-        known = {row.directory for row in await self.rows()}
+        known = {row.directory for row in await self._store.read(adapters.everywhere)}
         kept = {*known, formats.FOLDER}
         leftovers = [entry for entry in self.root.iterdir() if entry.name not in kept]
         if staging.exists():

@@ -110,7 +110,7 @@ class Eraser:
     async def _erase_adapters(self) -> list[int]:
         erased: list[int] = []
         served = {await self._served(), self._registry.canary}
-        rows = await self._store.read(lambda db: adapters.to_erase(db, self._registry.scope))
+        rows = await self._store.read(adapters.to_erase)
         for row in rows:
             if row.version in served:
                 continue

@@ -98,6 +98,16 @@ class Formats:
         async with beside(output) as part:
             return await self._ask(kind, directory, part, on_progress, name)
 
+    async def rebase(self, own: Path, rests_on: Path | None, onto: Path | None, output: Path) -> None:
+        """A sum of a shared adapter (`rests_on`) and an own part, with another shared one in its place.
+
+        `output` must not be there. Raises AdapterError, or ServerError where this machine could not.
+        """
+        parts = {"rests_on": rests_on, "onto": onto}
+        told = {name: str(path) for name, path in parts.items() if path is not None}
+        async with beside(output) as part:
+            await self._ask("sum", own, part, None, "", **told)
+
     async def take(
         self, source: Path, output: Path, *, on_progress: Progress | None = None
     ) -> Mapping[str, Any]:
@@ -135,9 +145,16 @@ class Formats:
             await asyncio.to_thread(trees.remove, part, ignore_errors=True)
 
     async def _ask(
-        self, to: str, adapter: Path | None, output: Path, on_progress: Progress | None, name: str
+        self,
+        to: str,
+        adapter: Path | None,
+        output: Path,
+        on_progress: Progress | None,
+        name: str,
+        **parts: str,
     ) -> Mapping[str, Any]:
         job = {
+            **parts,
             "protocol": 1,
             "to": str(to),
             "model": str(self._model),

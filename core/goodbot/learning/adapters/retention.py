@@ -14,7 +14,7 @@ from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import copies
 from goodbot.learning.adapters.lineage import surplus
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.store import Store, adapters, progress
+from goodbot.store import Store, adapters, progress, scopes
 
 logger = logging.getLogger(__name__)
 
@@ -29,10 +29,12 @@ async def prune(store: Store, registry: AdapterRegistry, *, keep: int, now: floa
     """Keep the files of `keep` versions of this base model; the rows stay. Returns what went."""
     gone: list[int] = []
     async with registry.still() as used:  # what is about to go live is looked at once it has
-        rows = [row for row in await registry.rows() if row.model == registry.model]
+        mine = (registry.scope, registry.model)
+        rows = [row for row in await registry.rows() if (row.scope, row.model) == mine]
         going = await store.read(lambda db: progress.underway(db, registry.scope))
+        held = await store.read(scopes.held)
         for row in surplus(rows, await registry.active(), keep):
-            if row.version in used or (going is not None and row.run == going.run):
+            if row.version in used | held or (going is not None and row.run == going.run):
                 continue  # of a run without a verdict: it waits for the disk, and goes live then
             await erase(store, registry.root, row, now)
             logger.info("the files of v%d made room: %d versions are kept", row.version, keep)

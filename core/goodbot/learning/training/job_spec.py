@@ -17,6 +17,7 @@ from goodbot.api.turns import Turn
 from goodbot.base import trees
 from goodbot.base.errors import AdapterError, TrainingError
 from goodbot.base.worded import Worded
+from goodbot.learning.adapters.catalogue import Catalogue
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.core import Core
 from goodbot.learning.training import distilling
@@ -70,7 +71,7 @@ async def make_job(
         "protocol": 1,
         "run": run,
         "model": str(core.model.path),
-        "parent": str(await registry.path(parent)) if parent != BASE else None,
+        **await (Catalogue.begins(registry, parent) if core.backend.remote else registry.begins(parent)),
         "output": str(output),
         "checkpoints": str(checkpoints),
         "seed": core.config.serving.seed,
@@ -106,7 +107,7 @@ async def _rows(
         version = turn.version if own else None
         if version and str(version) not in behaviour:
             try:
-                behaviour[str(version)] = str(await registry.path(version))
+                behaviour[str(version)] = str(await registry.written_by(version))
             except AdapterError:
                 logger.warning("v%d is gone; its answers count as the base model's", version)
                 version = BASE

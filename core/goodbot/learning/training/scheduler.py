@@ -58,10 +58,10 @@ class Scheduler:
         self._retrain = adapters.retrain_switch(core.pool.scope, core.pool.model)
         self._wake = asyncio.Event()
         self._run: asyncio.Task[RunOutcome] | None = None
-        self._last_talk = float("-inf")
+        self.last_talk = float("-inf")
         self._due_since: float | None = None
-        self._automatic = False
-        """Whether the run that is or was the last gives way to others."""
+        self._automatic, self._goes_on = False, True
+        """Whether the run that is or was the last gives way to others, and goes on when it was suspended."""
         self._stops = 0
         self._burst = _BURST_SECONDS
         """How long ratings are collected after the last look."""
@@ -75,7 +75,7 @@ class Scheduler:
 
     def somebody_talks(self) -> None:
         """A person is waiting for an answer; automatic runs start when it is quiet."""
-        self._last_talk = self._clock.monotonic()
+        self.last_talk = self._clock.monotonic()
 
     @property
     def training(self) -> bool:
@@ -135,7 +135,7 @@ class Scheduler:
             return _CHECK_SECONDS
         now = self._clock.monotonic()
         self._due_since = now if self._due_since is None else self._due_since
-        quiet_in = self._last_talk + self._config.idle_seconds - now
+        quiet_in = self.last_talk + self._config.idle_seconds - now
         patience = self._due_since + _PATIENCE_SECONDS - now
         if quiet_in > 0 and patience > 0 and not readiness.urgent:
             return min(quiet_in, patience)
@@ -204,7 +204,10 @@ class Scheduler:
 
     async def _obstacle(self, retrain: str) -> Condition | None:
         """What is in the way of a new run, beside ratings and plugins."""
-        held = self.disk.missing() or await self._held_back() or (None if retrain else await self._not_yet())
+        held = self.disk.missing() or await self._held_back()
+        if held is None and not retrain:
+            last = await self._store.read(self._last_runs)
+            held = not_yet(self._config.schedule, self._clock.now(), last[0].started_at if last else None)
         return held or await (self.pressure() if self.training else self._load.before_run())
 
     async def _tainted(self) -> bool:
@@ -240,11 +243,6 @@ class Scheduler:
         private = {"state": last[0].state, "ending": last[0].ending}
         return Condition(name="unsuccessful", facts={"wanted": wanted - fresh}, private=private)
 
-    async def _not_yet(self) -> Condition | None:
-        """Why the configured schedule does not allow a run now; None if it does."""
-        last = await self._store.read(lambda db: self._last_runs(db))
-        return not_yet(self._config.schedule, self._clock.now(), last[0].started_at if last else None)
-
     async def _last_runs(self, db: aiosqlite.Connection, limit: int = 1) -> list[runs.Run]:
         return await runs.last_runs(db, self._pool.scope, limit, model=self._pool.model)
 
@@ -254,16 +252,18 @@ class Scheduler:
         *,
         at_least: int = 1,
         replay_on: Trainer | None = None,
+        on: Trainer | None = None,
         automatic: bool = False,
     ) -> asyncio.Task[RunOutcome]:
-        """Start a run now; with `replay_on` one that replays all ratings on another base model.
+        """Start a run now; `replay_on` another base model it replays all ratings, `on` it is another scope's.
 
         An `automatic` one takes what nobody else wants of the machine. Raises UsageError when one
         is under way, or would be for nothing.
         """
         if self._objection or self.training:
             raise UsageError(self._objection or Worded("a training is already under way"))
-        self._runner, self._automatic = replay_on or self._trainer, automatic
+        self._runner, self._automatic = replay_on or on or self._trainer, automatic
+        self._goes_on = replay_on is None
         replay, background = replay_on is not None, automatic and self._config.max_load < 1
         work = self._runner.run(cause, at_least=at_least, replay=replay, background=background)
         self._run = asyncio.create_task(work, name="training run")
@@ -290,7 +290,7 @@ class Scheduler:
         A replay for another model is ended: whoever asked for it has to ask again.
         """
         self._stops += 1
-        self._runner.ending = None if self._runner is self._trainer else STOPPED
+        self._runner.ending = None if self._goes_on else STOPPED
         await self._end()
 
     async def _end(self) -> bool:

@@ -29,7 +29,7 @@ from goodbot.learning.training.job_spec import make_job
 from goodbot.learning.training.memory_sharing import MemorySharing
 from goodbot.learning.training.outcome import RunOutcome, end, failed, verdict_of
 from goodbot.learning.training.publish import Publisher
-from goodbot.store import codec, progress, quarantined, runs
+from goodbot.store import adapters, codec, progress, quarantined, runs
 from goodbot.store.commit_queue import Operation
 
 logger = logging.getLogger(__name__)
@@ -250,6 +250,7 @@ class Trainer:
                 return RunOutcome(run=run, state="refused", ending=verdict)
             await come_back()
             held = {"peak_memory": done["peak_memory"]} if "peak_memory" in done else {}
+            held |= {adapters.SHARED_PART: job["shared"]} if "shared" in job else {}
             metrics = {**done.get("metrics", {}), **held, "gate": gate.get("metrics", {})}
             return await self._going_live.go(
                 run,

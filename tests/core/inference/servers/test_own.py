@@ -77,6 +77,9 @@ def own(
     async def active() -> int:
         return 5
 
+    async def routed(place: ChannelRef, _: UserRef) -> int | None:
+        return tried(place)
+
     (home / "config.json").write_text(
         '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8,'
         ' "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8, "vocab_size": 512,'
@@ -91,7 +94,7 @@ def own(
         authorization=present,
         registry=SimpleNamespace(active=active),
         scheduler=SimpleNamespace(somebody_talks=lambda: talked.append("x")),
-        canary=SimpleNamespace(version_for=tried),
+        scopes=SimpleNamespace(version_for=routed),
     )
     return ServedModel(core, presence=present), talked
 

@@ -28,7 +28,7 @@ from goodbot.daemon import loopback
 from goodbot.daemon.app import App, open_plugins
 from goodbot.daemon.loopback import OWNER, Answer, Loopback
 from goodbot.store import runs
-from goodbot.store.training_pool import SHARED
+from goodbot.store.pools import SHARED
 
 from goodbot_training.tiny import TEMPERATURE, show
 from goodbot_training.tiny.corpus import split
