@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import aiosqlite
 
 from goodbot.access.authorization import person
+from goodbot.api.commands import Grant
 from goodbot.api.connector import Capability
 from goodbot.api.events import ChannelKind, OrderKey, RatingEvent, RatingKind
 from goodbot.api.sentences import version
@@ -28,6 +30,7 @@ async def compare(call: Call) -> Result:
     if call.event.channel.kind is not ChannelKind.PRIVATE:
         raise wrong(call.event, "wrong_compare_private")
     words = call.event.args.split(maxsplit=2)
+    call = await _about(call, words)
     if len(words) == 3 and (versions := named_versions(words[0], words[1])) is not None:
         return Result(text="", later=partial(_side_by_side, call, versions, words[2]))
     match [word.casefold() for word in words]:
@@ -51,6 +54,19 @@ async def _side_by_side(call: Call, versions: tuple[int, int], words: str) -> Re
     return Result(text=side_by_side.shown(answers, language), data=data)
 
 
+async def _about(call: Call, words: Sequence[str]) -> Call:
+    """The call as one about the question of an owner's own versions, where that is meant or waits alone."""
+    s = call.services
+    key = await s.scopes.answering(call.event.channel, call.user)
+    if not s.authorization.may(call.user, Grant.ADMINISTER) or not await s.own_questions.asks(key):
+        return call
+    own = replace(call, services=replace(s, ab_test=s.own_questions.of(key)))
+    (_, pairs), (_, theirs) = await _pairs(call), await _pairs(own)
+    if words and _is_number(words[0]):
+        return own if any(pair.id == int(words[0]) for pair in theirs) else call
+    return call if any(not pair.choice for pair in pairs) or all(pair.choice for pair in theirs) else own
+
+
 async def _pairs(call: Call) -> tuple[Comparison | None, list[Pair]]:
     """The open question, and this person's pairs of it."""
     ab_test = call.services.ab_test
@@ -68,7 +84,7 @@ async def _question(call: Call, said: str = "") -> Result:
         return Result(text=joined(language, said, why), data={"question": None})
     seen = _seen(call, waiting)
     await call.services.store.write(lambda db: settings.tell_once(db, seen))
-    opening = said or blind.invitation(found, language)
+    opening = said or call.services.ab_test.who.invitation(found, language)
     first, second = blind.answers(waiting)
     data: dict[str, Any] = {
         "question": {
@@ -165,9 +181,11 @@ async def _taken_back(call: Call) -> Result:
     """The last choice of this person says nothing more."""
     s = call.services
     accounts = await s.ab_test.accounts(person(call.user))
+    owner = s.authorization.may(call.user, Grant.ADMINISTER)
+    scope = "" if owner else s.ab_test.pool.scope
 
     async def operation(db: aiosqlite.Connection) -> int | None:
-        pair = await choices.take_back(db, accounts)
+        pair = await choices.take_back(db, accounts, scope)
         for turn in await choices.of(db, pair) if pair else ():
             # Without a source: it was perhaps chosen from another account of this person.
             await s.ratings.chosen(db, _rating(call, turn, RatingKind.RETRACT, source=""))

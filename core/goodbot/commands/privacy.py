@@ -142,6 +142,7 @@ async def _forget(call: Call, who: str) -> Result:
         return done
 
     done = await s.store.write(operation)
+    await s.scopes.tidy()  # nothing that they alone have taught stays in the model's memory
     await s.plugins.on_forgotten(done.people)
     await s.authorization.refresh(s.store)
     if done.ended_run:

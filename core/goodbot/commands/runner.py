@@ -21,6 +21,7 @@ from goodbot.api.events import ChannelKind, CommandEvent, Event, Outcome, PressE
 from goodbot.api.sentences import Reason, because, words
 from goodbot.api.texts import ended, reworded
 from goodbot.base.errors import GoodbotError, UsageError, boundary
+from goodbot.commands import whose
 from goodbot.commands.audit import NOT_ALLOWED, NOT_DONE, NOT_FINISHED, audit
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.late import LateCommands, key_of
@@ -192,9 +193,12 @@ class CommandRunner:
             return _renamed(result, command)
         detail: dict[str, Any] = {}
         try:
-            if not self._services.authorization.may(event.user, Grant.ADMINISTER):
+            if self._services.authorization.may(event.user, Grant.ADMINISTER):
+                result = await self._run[command.name](call)
+            elif alone := await whose.alone(call, command.name):
+                result = await alone()
+            else:
                 raise DeniedError(await self._no_owner(event, command))
-            result = await self._run[command.name](call)
             # Not what it said: the trail outlives the words of others.
             detail["asked" if result.data.get("asked") else "done"] = True
         except DeniedError:

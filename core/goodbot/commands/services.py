@@ -14,6 +14,7 @@ from goodbot.conversation.notifications import OwnerNews
 from goodbot.conversation.parts import AnsweringParts
 from goodbot.learning.adapters.erasure import Eraser
 from goodbot.learning.evaluation.ab_test import AbTest
+from goodbot.learning.evaluation.own_questions import OwnQuestions
 from goodbot.learning.evaluation.side_by_side import SideBySide
 
 
@@ -38,6 +39,7 @@ class Services(AnsweringParts):
     confirmations: Confirmations
     news: OwnerNews
     ab_test: AbTest
+    own_questions: OwnQuestions
     side_by_side: SideBySide
     notices: Notices
     eraser: Eraser

@@ -20,7 +20,7 @@ from goodbot.base.errors import GoodbotError
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.commands.state import filtered, left_out
 from goodbot.commands.taught import taught
-from goodbot.commands.whose import theirs
+from goodbot.commands.whose import back_from, theirs
 from goodbot.conversation.notifications import states
 from goodbot.conversation.notifications.trainings import counted, kept
 from goodbot.store import adapters, comparisons, news, quarantined, runs, settings, shifts
@@ -64,7 +64,8 @@ async def _why(call: Call) -> Result:
     ]
     way = " → ".join([say("why_base", language), *(f"v{row.version}" for row in line)])
     lines = [say("why_off" if off else "why_line", language, version=active, line=way)]
-    lines += [say("why_alone", language, whose=whose)] if whose else []
+    if whose:
+        lines.append(joined(language, say("why_alone", language, whose=whose), await back_from(call)))
     if line[-1].tainted:
         lines.append(say("why_replaced", language, why=clause_of(line[-1].tainted, language)))
     lines += _facts(own, cause, verdict, language)

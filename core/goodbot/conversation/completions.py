@@ -14,7 +14,7 @@ from typing import TypeVar
 from goodbot.api.completions import CompletionRequest, FarSide, OwnModel
 from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.marks import chat_template
-from goodbot.api.server import BASE, GenerateRequest, Piece
+from goodbot.api.server import BASE, Generated, GenerateRequest, Piece
 from goodbot.base.errors import UsageError
 from goodbot.base.sampling import Filters, merged
 from goodbot.conversation.asking import conversation, or_active, pieces
@@ -35,6 +35,7 @@ class ServedModel(OwnModel):
         self._config, self._authorization = core.config.serving, core.authorization
         self._presence, self._talked = presence, core.scheduler.somebody_talks
         self._active, self._version_for = core.registry.active, core.scopes.version_for
+        self._missed = core.scopes.missed
         self._room = Room.of(shape(core.model.path), core.config.serving)
         self._template: str | None = None
 
@@ -68,6 +69,8 @@ class ServedModel(OwnModel):
         answer = pieces(self._server, request, only=question.version is not None)
         async with contextlib.aclosing(answer):
             async for piece in answer:
+                if isinstance(piece, Generated) and request.version not in (None, piece.version):
+                    self._missed(request.version)
                 yield piece
 
     async def until_answered(self, ask: Callable[[], Awaitable[_T]]) -> _T:

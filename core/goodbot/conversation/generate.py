@@ -155,7 +155,10 @@ class Generator:
             shown.begin()
             return await self._streamed(request, shown)
 
-        return await self._presence.asked(ask)
+        generated = await self._presence.asked(ask)
+        if request.version not in (None, generated.version):
+            self._scopes.missed(request.version)
+        return generated
 
     async def _streamed(self, request: GenerateRequest, stream: Shown) -> Generated:
         begun: float | None = None

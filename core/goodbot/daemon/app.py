@@ -153,6 +153,7 @@ class App(OperatingParts):
     async def _load(self) -> None:
         await self.start_server()
         self._spawn(self.ab_test.loop(), "comparing")
+        self._spawn(self.own_questions.loop(), "comparing versions of people's own")
         self._spawn(self.scheduler.loop(), "scheduler")
         self._spawn(self.scopes.loop(self.scheduler), "scopes")
         self._spawn(self.maintenance.loop(), "maintenance")

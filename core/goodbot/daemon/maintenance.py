@@ -79,4 +79,4 @@ class Maintenance:
         await retention.go_live(s.store, s.registry)
         if not s.scheduler.training:  # which may read an old version, to weigh what it wrote
             await retention.prune(s.store, s.registry, keep=s.config.adapters.keep, now=now)
-            await s.scopes.prune(s.config.adapters.keep)
+            await s.scopes.tend(s.config.adapters.keep)

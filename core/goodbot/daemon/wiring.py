@@ -51,7 +51,9 @@ from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.canary import Canary
 from goodbot.learning.core import Chosen, Core, pool, serve
 from goodbot.learning.evaluation.ab_test import AbTest
+from goodbot.learning.evaluation.electorate import Electorate
 from goodbot.learning.evaluation.idle import SpareTime
+from goodbot.learning.evaluation.own_questions import OwnQuestions
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.side_by_side import SideBySide
 from goodbot.learning.idle import Limits, LoadMonitor, Readings
@@ -255,7 +257,7 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         scheduler=base.scheduler,
         courier=base.courier,
         preparing=Preparing(store=store, pool=base.pool, **asking),
-        authorization=authorization,
+        who=Electorate(authorization),
         clock=clock,
         pool=base.pool,
     )
@@ -269,6 +271,7 @@ def _services(base: AnsweringParts, http: Http) -> Services:
         confirmations=Confirmations(clock),
         news=news,
         ab_test=ab_test,
+        own_questions=OwnQuestions(base, base.courier, base.spare),
         side_by_side=SideBySide(**asking, room=Room.of(shape(base.model.path), config.serving)),
         notices=Notices(
             store=store,

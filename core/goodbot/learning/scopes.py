@@ -30,12 +30,13 @@ from goodbot.learning.training.readiness import not_yet
 from goodbot.learning.training.scheduler import Scheduler
 from goodbot.learning.training.trainer import Trainer
 from goodbot.store import progress, runs, scopes, settings, training_pool
-from goodbot.store.pools import Pool
+from goodbot.store.pools import PERSON, Pool
 
 logger = logging.getLogger(__name__)
 
-_LOADED = 16
-"""So many versions of scopes are loaded at most; the one that was asked the longest ago gives way."""
+_LOADED, _EMBEDDED = 16, 4096
+"""So many versions of scopes are loaded at most; the one that was asked the longest ago gives way. Of more
+the embedded server keeps in memory what fits there, and reads the others when they are asked."""
 _LOOK_SECONDS = 30.0
 _OTHERS = ("ratings", "unsuccessful", "cancelled", "schedule", "plugin")
 """What the shared training waits for and others need not wait for."""
@@ -51,7 +52,7 @@ class Scopes:
         self.kind = core.config.training.scopes
         self._loaded: dict[int, object] = {}
         """Version → in which life of the server it was loaded; whoever was asked last is last."""
-        self._loading = asyncio.Lock()
+        self._most = _EMBEDDED if core.spec.name == "embedded" else _LOADED
         self._leaving: set[asyncio.Task[None]] = set()
         self._rebasing = Rebasing(core, self.registry)
 
@@ -83,22 +84,29 @@ class Scopes:
         return BASE if off else await scopes.active(db, key, self._core.model.name)
 
     async def _ready(self, key: str, version: int) -> bool:
-        """Whether the server has that version now; where it was not asked for of late, it is loaded."""
-        async with self._loading:
-            if self._loaded.pop(version, None) != self._life:
-                try:
-                    await self._server.load(version, await self.registry(key).path(version))
-                except (AdapterError, ServerError) as error:
-                    logger.warning("v%d does not answer: %s", version, error, extra={"version": version})
-                    return False
-            self._note(version)
+        """Whether the server has that version now; where it was not asked for of late, it is loaded.
+
+        Nobody else waits for that.
+        """
+        if self._loaded.get(version) != self._life:
+            try:
+                await self._server.load(version, await self.registry(key).path(version))
+            except (AdapterError, ServerError) as error:
+                logger.warning("v%d does not answer: %s", version, error, extra={"version": version})
+                return False
+        self._note(version)
         return True
+
+    def missed(self, version: int | None) -> None:
+        """Another version has answered in its place: it is loaded anew when somebody asks it next."""
+        if version is not None:
+            self._loaded.pop(version, None)
 
     def _note(self, version: int) -> None:
         """It is loaded, and was the last one that somebody wanted."""
         self._loaded.pop(version, None)
         self._loaded[version] = self._life
-        for oldest in list(self._loaded)[:-_LOADED]:
+        for oldest in list(self._loaded)[: -self._most]:
             self._let_go(oldest)
 
     @property
@@ -114,8 +122,9 @@ class Scopes:
         task.add_done_callback(self._leaving.discard)
 
     async def _unload(self, version: int) -> None:
-        with contextlib.suppress(GoodbotError):
-            await self._server.unload(version)
+        if version not in self._loaded:  # else somebody has asked it since
+            with contextlib.suppress(GoodbotError):
+                await self._server.unload(version)
 
     def on(self, key: str) -> Core:
         """The same core, for what a scope learns."""
@@ -128,10 +137,12 @@ class Scopes:
 
     def registry(self, key: str) -> AdapterRegistry:
         """The versions of a scope; of an empty key the shared ones."""
-        if not key:
-            return self._shared
+        return self.own(key) if key else self._shared
+
+    def own(self, key: str) -> ScopedRegistry:
+        """The versions of a scope beside the shared one."""
         found = self.on(key).versions(ScopedRegistry)
-        found.noted = self._note
+        found.join(self._shared, loaded=self._note, dropped=self.missed)
         return found
 
     async def next(self) -> Trainer | None:
@@ -141,8 +152,12 @@ class Scopes:
         model, enough = self._core.model.name, self._core.config.training.min_ratings
         for key in await self._store.read(lambda db: scopes.waiting(db, model, enough)):
             if await self._store.read(lambda db, key=key: self._is_due(db, key, enough)):
-                return Trainer(self.on(key), self.registry(key), self._memory)
+                return Trainer(self.on(key), self.registry(key), self._memory, ask=self._asks(key))
         return None
+
+    def _asks(self, key: str) -> str:
+        """When somebody is asked which of a scope's versions is better; of channels and teams nobody is."""
+        return self._core.config.serving.ask if key.startswith(PERSON) else "never"
 
     async def _is_due(self, db: aiosqlite.Connection, key: str, enough: int) -> bool:
         pool, config = self.pool(key), self._core.config.training
@@ -166,7 +181,7 @@ class Scopes:
 
     async def look(self, scheduler: Scheduler) -> bool:
         """Start what is due, if nothing else trains or is about to; whether it did."""
-        await self._tidy()
+        await self.tidy()
         if not scheduler.training:
             await self._rebasing.look()
         readiness = await scheduler.readiness()
@@ -185,13 +200,18 @@ class Scopes:
         )
         return True
 
-    async def prune(self, keep: int) -> None:
-        """Keep the files of so many versions of each scope. Raises OSError, StoreError."""
+    async def tend(self, keep: int) -> None:
+        """Keep the files of so many versions of each scope; what waited for the model goes live.
+
+        Raises OSError, ServerError, StoreError.
+        """
+        for key in await self._store.read(scopes.held_up) if self.kind != "shared" else ():
+            await retention.go_live(self._store, self.registry(key))
         for key in await self._store.read(lambda db: scopes.surplus(db, keep)):
             await retention.prune(self._store, self.registry(key), keep=keep, now=self._clock.now())
 
-    async def _tidy(self) -> None:
-        """What answers nobody any more need not stay loaded."""
+    async def tidy(self) -> None:
+        """What answers nobody any more, since somebody is forgotten perhaps, does not stay loaded."""
         wanted = await self._store.read(scopes.answering)
         for version in [one for one in self._loaded if one not in wanted]:
             self._let_go(version)

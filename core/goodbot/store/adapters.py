@@ -284,22 +284,3 @@ async def to_erase(db: aiosqlite.Connection) -> list[AdapterRow]:
     """Adapters of all scopes whose files are to be deleted and that no pointer names."""
     which = "WHERE tainted = ? AND erased_at IS NULL AND version NOT IN (SELECT version FROM pointers)"
     return await _rows(db, which, FORGOTTEN)
-
-
-async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
-    """Pointers that nobody looks after at the moment must not name what is to be erased.
-
-    Those of all scopes and models but the one that is given.
-    """
-    rows = {row.version: row for row in await everywhere(db)}
-    for of, other, version in await fetch(db, "SELECT scope, model, version FROM pointers"):
-        clean = version
-        while clean in rows and rows[clean].tainted:
-            clean = rows[clean].parent
-        if clean in rows and rows[clean].scope != of:  # it rests on a shared one: nothing of its own is left
-            clean = 0
-        if (of, other) != (scope, model) and clean != version:
-            await db.execute(
-                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, of, other)
-            )
-            await settings.set_switch(db, lost_switch(scope, other), "")

@@ -71,8 +71,10 @@ async def of(db: aiosqlite.Connection, pair: int) -> list[str]:
     return list(await turns.some(db, ids))
 
 
-async def take_back(db: aiosqlite.Connection, accounts: Sequence[str]) -> int | None:
+async def take_back(db: aiosqlite.Connection, accounts: Sequence[str], scope: str = "") -> int | None:
     """Unsay the last choice of the person with these accounts: its pair, None where there is none.
+
+    With `scope` of what was asked there alone.
 
     While its comparison is open it is asked again; what came of a closed one stays.
     """
@@ -82,9 +84,10 @@ async def take_back(db: aiosqlite.Connection, accounts: Sequence[str]) -> int | 
         "(SELECT closed_at FROM comparisons c WHERE c.id = comparison) IS NULL, NULL, 'skip')"
         f" WHERE id = (SELECT id FROM pairs WHERE {comparisons.CHOSEN}"
         " AND chosen_by IN (SELECT value FROM json_each(?))"
+        " AND (? = '' OR comparison IN (SELECT id FROM comparisons WHERE scope = ?))"
         " ORDER BY comparison DESC, chosen_at DESC, id DESC LIMIT 1)"
         " RETURNING id",
-        (codec.dump_json(accounts),),
+        (codec.dump_json(accounts), scope, scope),
     )
 
 

@@ -7,6 +7,8 @@ import functools
 import json
 from dataclasses import dataclass
 
+PERSON = "person "
+"""How the scopes of people begin: the account that stands for all that are theirs follows."""
 SHARED = "default"
 """The scope whose versions answer everybody who has none of their own."""
 
@@ -29,8 +31,12 @@ class Pool:
         return self.scope == SHARED
 
     def asked(self, query: str) -> str:
-        """A query on answers `t` as this scope's: of one beside the shared, by what is its own of each."""
-        return query if self.shared else _beside(query)
+        """A query on answers `t` as this scope's: of one beside the shared, by what is its own of each.
+
+        A person's own learns of an answer only what they have said of it: where others have rated it, too, it
+        teaches the shared one alone.
+        """
+        return query if self.shared else _beside(query, alone=self.scope.startswith(PERSON))
 
     def values(self, *, anew: bool = False) -> dict[str, str | bool]:
         """The parameters of the queries here. `anew`: filters are asked again about what they have named."""
@@ -46,6 +52,12 @@ def _named(owners: tuple[str, ...]) -> str:
     return json.dumps([*owners, *(f"web:{owner}" for owner in owners)])
 
 
+_TRAINS = "t.scope = :scope AND t.trainable"
+_ALONE = f"NOT EXISTS (SELECT 1 FROM labels o WHERE o.turn = t.id AND '{PERSON}' || o.rater <> :scope)"  # noqa: S608
+
+
 @functools.cache
-def _beside(query: str) -> str:
+def _beside(query: str, *, alone: bool) -> str:
+    if alone:
+        query = query.replace(_TRAINS, f"{_ALONE} AND {_TRAINS}")
     return query.replace("t.scope", "t.own").replace("t.spent", "t.own_spent")

@@ -102,10 +102,12 @@ async def listed(db: aiosqlite.Connection, pool: Pool) -> list[SetAside]:
     """What is set aside for a base model, the newest run first; by filters what would train but for them."""
     rows = await fetch(
         db,
-        "SELECT s.run, s.kind, s.reason, count(*) FROM set_aside s JOIN turns t ON t.id = s.turn"
-        " WHERE (t.scope, s.model) = (?, ?) AND (s.kind <> ? OR t.rated > 0"
-        " OR EXISTS (SELECT 1 FROM judgements j WHERE j.turn = s.turn AND j.value <> 0))"
-        " GROUP BY s.run, s.kind, s.reason ORDER BY s.run DESC, s.reason",
+        pool.asked(
+            "SELECT s.run, s.kind, s.reason, count(*) FROM set_aside s JOIN turns t ON t.id = s.turn"
+            " WHERE (t.scope, s.model) = (?, ?) AND (s.kind <> ? OR t.rated > 0"
+            " OR EXISTS (SELECT 1 FROM judgements j WHERE j.turn = s.turn AND j.value <> 0))"
+            " GROUP BY s.run, s.kind, s.reason ORDER BY s.run DESC, s.reason"
+        ),
         (pool.scope, pool.model, FILTER),
     )
     return [SetAside(run=r[0], kind=r[1], reason=r[2], answers=r[3]) for r in rows]

@@ -16,13 +16,12 @@ import aiosqlite
 
 from goodbot.api.events import ChannelKind, ChannelRef
 from goodbot.config.sections import ScopeKind
-from goodbot.store import adapters, notes, people, runs
-from goodbot.store.pools import SHARED, Pool
+from goodbot.store import adapters, notes, people, runs, settings
+from goodbot.store.pools import PERSON, SHARED, Pool
 from goodbot.store.query import fetch
 
 TEAMS = ("slack", "teams")
 """The platforms that tell teams apart: there an account of goodbot is one in a workspace, or in a tenant."""
-_PERSON = "person "
 _NOBODY = "forgotten"
 """The scope of what was learnt from somebody who is forgotten, until its files are gone."""
 
@@ -30,7 +29,7 @@ _NOBODY = "forgotten"
 async def of(db: aiosqlite.Connection, kind: ScopeKind, channel: ChannelRef, person: str) -> str:
     """The key of the scope that an answer there, to that person (`connector:id`), has; empty: none."""
     if kind == "person":
-        return f"{_PERSON}{await people.identity(db, person)}"
+        return f"{PERSON}{await people.identity(db, person)}"
     if kind == "channel":
         return f"channel {notes.channel_key(channel)}"
     if kind == "team" and channel.connector in TEAMS:
@@ -51,7 +50,7 @@ def answers_in(key: str, channel: ChannelRef) -> bool:
 
     A person's may know what they have said in private: where others read the answer, the shared one speaks.
     """
-    return not key.startswith(_PERSON) or channel.kind is ChannelKind.PRIVATE
+    return not key.startswith(PERSON) or channel.kind is ChannelKind.PRIVATE
 
 
 async def active(db: aiosqlite.Connection, key: str, model: str) -> int:
@@ -82,6 +81,42 @@ async def surplus(db: aiosqlite.Connection, keep: int) -> list[str]:
         "SELECT scope FROM adapters WHERE scope NOT IN (?, ?) AND erased_at IS NULL"
         " GROUP BY scope HAVING count(*) > ?",
         (SHARED, _NOBODY, keep),
+    )
+    return [key for (key,) in rows]
+
+
+async def shared(db: aiosqlite.Connection, model: str) -> int:
+    """The shared version that answers everybody, or the nearest before it that is in good standing."""
+    rows = {row.version: row for row in await adapters.all_of(db, SHARED)}
+    version = await adapters.pointer(db, SHARED, model)
+    while version in rows and rows[version].tainted:
+        version = rows[version].parent
+    return version
+
+
+async def asked(db: aiosqlite.Connection, model: str, since: float) -> list[str]:
+    """The scopes of people of which a blind question is open, or was closed after `since`."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT scope FROM comparisons WHERE model = ? AND scope <> ?"
+        " AND (closed_at IS NULL OR closed_at > ?) ORDER BY scope",
+        (model, SHARED, since),
+    )
+    return [key for (key,) in rows if key.startswith(PERSON)]
+
+
+async def was_asked(db: aiosqlite.Connection, key: str, model: str) -> bool:
+    """Whether a scope has ever had a blind question."""
+    query = "SELECT 1 FROM comparisons WHERE (scope, model) = (?, ?) LIMIT 1"
+    return bool(await fetch(db, query, (key, model)))
+
+
+async def held_up(db: aiosqlite.Connection) -> list[str]:
+    """The scopes of which a version waits for the model to be back."""
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT scope FROM adapters WHERE scope <> ? AND waits = ? AND tainted = ''",
+        (SHARED, adapters.AWAY),
     )
     return [key for (key,) in rows]
 
@@ -126,7 +161,7 @@ async def regroup(db: aiosqlite.Connection, persons: Sequence[str]) -> None:
         connector, _, id_ = who.partition(":")
         await db.execute(
             "UPDATE turns SET own = ? WHERE (connector, talker) = (?, ?) AND substr(own, 1, ?) = ?",
-            (f"{_PERSON}{await people.identity(db, who)}", connector, id_, len(_PERSON), _PERSON),
+            (f"{PERSON}{await people.identity(db, who)}", connector, id_, len(PERSON), PERSON),
         )
 
 
@@ -140,14 +175,14 @@ async def forget(
     """
     gone: list[int] = []
     for who in persons:
-        key = f"{_PERSON}{who}"
+        key = f"{PERSON}{who}"
         for table in ("pointers", "comparisons", "canaries"):
             await db.execute(f"DELETE FROM {table} WHERE scope = ?", (key,))  # noqa: S608
         gone += await adapters.mark(db, key, (), adapters.FORGOTTEN, again=True, everything=True)
         running = await fetch(db, "SELECT id FROM runs WHERE (scope, state) = (?, 'running')", (key,))
         await runs.let_go(db, [run for (run,) in running], adapters.FORGOTTEN)
         await db.execute(
-            "DELETE FROM switches WHERE substr(name, 1, 8) = 'retrain '"
+            "DELETE FROM switches WHERE (substr(name, 1, 8) = 'retrain ' OR substr(name, 1, 5) = 'lost ')"
             " AND substr(name, length(name) - length(:key)) = ' ' || :key",
             {"key": key},
         )
@@ -155,8 +190,27 @@ async def forget(
         for table in ("runs", "adapters"):
             await db.execute(f"UPDATE {table} SET scope = ? WHERE scope = ?", (_NOBODY, key))  # noqa: S608
     gone += await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
-    await adapters.move_other_pointers(db, scope, model)
+    await move_other_pointers(db, scope, model)
     return gone
+
+
+async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
+    """Pointers that nobody looks after at the moment must not name what is to be erased.
+
+    Those of all scopes and models but the one that is given.
+    """
+    rows = {row.version: row for row in await adapters.everywhere(db)}
+    for of_, other, version in await fetch(db, "SELECT scope, model, version FROM pointers"):
+        clean = version
+        while clean in rows and rows[clean].tainted:
+            clean = rows[clean].parent
+        if clean in rows and rows[clean].scope != of_:  # it rests on a shared one: nothing of its own is left
+            clean = 0
+        if (of_, other) != (scope, model) and clean != version:
+            await db.execute(
+                "UPDATE pointers SET version = ? WHERE (scope, model) = (?, ?)", (clean, of_, other)
+            )
+            await settings.set_switch(db, adapters.lost_switch(of_, other), "")
 
 
 def pool(shared: Pool, key: str, *, here: bool = True) -> Pool:

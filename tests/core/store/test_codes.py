@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from goodbot.api.sentences import because, clause_of, words
 from goodbot.commands.audit import NOT_ALLOWED
-from goodbot.store import Store, adapters, codec, comparisons, runs, settings
+from goodbot.store import Store, adapters, codec, comparisons, runs, scopes, settings
 from goodbot.store.downgrade import step_back
 from goodbot.store.migrate import APPLICATION_ID, migrations
 
@@ -168,7 +168,7 @@ async def _lost(path: Path) -> None:
         for model in ("m", "o"):
             name = adapters.lost_switch("default", model)
             await store.write(lambda db, n=name: settings.set_switch(db, n, "1"))
-        await store.write(lambda db: adapters.move_other_pointers(db, "default", "m"))
+        await store.write(lambda db: scopes.move_other_pointers(db, "default", "m"))
         kept = [await store.read(lambda db, n=f"lost {m}": settings.switch(db, n)) for m in ("m", "o")]
         assert kept == ["1", ""], "its pointer has moved"
     finally:

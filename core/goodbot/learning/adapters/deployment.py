@@ -127,6 +127,10 @@ class Deployment(Catalogue):
         """Wait for no answer of a version that is on its way out: the server goes down."""
         await end_tasks(*self._leaving)
 
+    def takes_turns(self) -> tuple[asyncio.Lock, Counter[int]]:
+        """For another registry on the same server: whose turn it is there, and what is used beside."""
+        return self._swap, self._beside
+
     @contextlib.asynccontextmanager
     async def beside(self, *versions: int) -> AsyncGenerator[None]:
         """For as long as the body these versions are loaded, too; what is served goes on undisturbed.

@@ -67,6 +67,10 @@ class AdapterRegistry(Deployment):
             await self._plugins.on_adapter_activated(version, expected)
         return True
 
+    async def otherwise(self, db: aiosqlite.Connection, version: int) -> int:
+        """Which version really answers where the pointer names this one."""
+        return version
+
     async def reconcile(self, *, fresh: bool = False) -> str:
         """Bring pointer, files and server together; returns what was wrong, empty if nothing.
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import aiosqlite
+
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError
 from goodbot.learning.adapters import lineage
 from goodbot.learning.adapters.registry import AdapterRegistry
-from goodbot.store import adapters
+from goodbot.store import adapters, scopes
 from goodbot.store.adapters import SHARED_PART, AdapterRow
 from goodbot.store.pools import SHARED
 
@@ -22,14 +24,51 @@ from goodbot.store.pools import SHARED
 class ScopedRegistry(AdapterRegistry):
     """As `AdapterRegistry`, but what the server serves everybody stays as it is."""
 
-    noted: Callable[[int], None]
-    """Called with a version that is loaded from now on, whether it goes live or not."""
+    _main: AdapterRegistry
+    _noted: Callable[[int], None]
+    _dropped: Callable[[int], None]
+
+    def join(
+        self, main: AdapterRegistry, *, loaded: Callable[[int], None], dropped: Callable[[int], None]
+    ) -> None:
+        """Stand beside the shared versions (`main`), on one server.
+
+        `loaded` is called with a version that is loaded from now on, whether it goes live or not; `dropped`
+        with one that is not any more.
+        """
+        self._main, self._noted, self._dropped = main, loaded, dropped
+        self._swap, self._beside = main.takes_turns()
 
     async def prepare(self, version: int) -> None:
         """See `AdapterRegistry.prepare`."""
         await super().prepare(version)
         if version != BASE:
-            self.noted(version)
+            self._noted(version)
+
+    async def reconcile(self, *, fresh: bool = False) -> str:
+        """As `AdapterRegistry.reconcile`, of what the server serves everybody."""
+        before = self._main.lives
+        try:
+            return await self._main.reconcile(fresh=fresh)
+        finally:
+            self.lives += self._main.lives - before
+
+    async def otherwise(self, db: aiosqlite.Connection, version: int) -> int:
+        """See `AdapterRegistry.otherwise`: before a scope has a version, the shared one answers."""
+        return version or await scopes.shared(db, self.model)
+
+    async def place(self, version: int) -> int:
+        """What the scope's pointer says while this version answers there; of a shared one it names none."""
+        if version == BASE:
+            return BASE
+        return version if (await self.row(version)).scope == self.scope else BASE
+
+    async def _drop(self, version: int) -> None:
+        """What answers there stays loaded, and so does the canary beside it."""
+        if version in (BASE, self._main.canary, await self.active()):
+            return
+        self._dropped(version)
+        await super()._drop(version)
 
     async def rows(self) -> list[AdapterRow]:
         """Its own versions and the shared ones that they rest on, oldest first."""

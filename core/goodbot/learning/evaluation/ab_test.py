@@ -14,17 +14,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import aiosqlite
 
-from goodbot.access.authorization import Authorization
 from goodbot.access.direct_message import Courier
 from goodbot.api.hookspecs import hookimpl
 from goodbot.api.notice import Notice
-from goodbot.api.sentences import because, clause_of
+from goodbot.api.sentences import clause_of
 from goodbot.base.clock import Clock, Reached, woken
 from goodbot.base.errors import AdapterError, ServerError, boundary
 from goodbot.base.worded import said_by
 from goodbot.learning.adapters.deployment import NotServedError
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.evaluation import blind
+from goodbot.learning.evaluation.electorate import Electorate
 from goodbot.learning.evaluation.preparing import Preparing
 from goodbot.learning.evaluation.rule import is_certain, loses
 from goodbot.learning.evaluation.weekly import Week
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS, _OPEN_SECONDS = 60.0, 86400.0
 """Who has not chosen in a day leaves it to the gate."""
-LOST = because("kept_found_worse")
 
 
 class AbTest:
@@ -51,19 +50,18 @@ class AbTest:
         scheduler: Scheduler,
         courier: Courier,
         preparing: Preparing,
-        authorization: Authorization,
+        who: Electorate,
         clock: Clock,
         pool: Pool,
     ) -> None:
-        self.pool = pool
+        self.pool, self.who = pool, who
         self._store = store
         self._registry = registry
         self._scheduler = scheduler
         self._courier = courier
         self._preparing = preparing
-        self._authorization = authorization
         self._clock, self._reached = clock, Reached(clock)
-        self._week = Week(store=store, courier=courier, clock=clock, pool=pool, owners=authorization.owners)
+        self._week = Week(store=store, courier=courier, clock=clock, pool=pool, owners=who.owners)
         self._wake = asyncio.Event()
         self._looking = asyncio.Lock()
         self._deciding = asyncio.Lock()
@@ -132,7 +130,7 @@ class AbTest:
         return None
 
     async def _overtaken(self, found: Comparison) -> str:
-        if await self._registry.active() != (found.old if found.held else found.new):
+        if await self._registry.active() != await self.who.place(found.old if found.held else found.new):
             return "another version was made active"
         if why := await self._store.read(lambda db: adapters.tainted(db, found.new)):
             return clause_of(why)
@@ -160,7 +158,7 @@ class AbTest:
     async def _owners(self) -> Mapping[str, Sequence[str]]:
         """Each owner once, with all accounts that are theirs (`connector:id`)."""
         found: dict[str, Sequence[str]] = {}
-        for owner in self._authorization.owners():
+        for owner in await self.who.asked():
             accounts = await self.accounts(owner)
             if not any(owner in others for others in found.values()):
                 found[owner] = accounts
@@ -185,10 +183,10 @@ class AbTest:
             waiting = next((pair for pair in pairs if not pair.choice), None)
             if waiting is None:
                 continue
-            for account in filter(self._authorization.is_owner, accounts):
+            for account in filter(self.who.may, accounts):
                 language = self._courier.readers.language(account)
                 asks = blind.question(pairs, waiting, language)
-                text = f"{blind.invitation(found, language)}\n\n{asks}"
+                text = f"{self.who.invitation(found, language)}\n\n{asks}"
                 await self._courier.tell(
                     Notice(
                         key=comparisons.invited(found, account),
@@ -240,7 +238,7 @@ class AbTest:
         if not await self._moved(found, state, guard):
             return False
         if state == "lost":  # only now: while the server is away this is tried again and again
-            await self._scheduler.stop(LOST)
+            await self.who.stop(self._scheduler)
         return True
 
     async def _moved(
@@ -249,13 +247,13 @@ class AbTest:
         """Whether the right version answers now, or waits for a reason, and the question is closed."""
         if found.held is (state == "lost"):  # nothing changes which version answers
             return await self._store.write(guard)
-        old, new = found.old, found.new
+        old, new = await self.who.place(found.old), found.new
         if found.held and await self._store.read(lambda db: adapters.stays(db, old)):
             return await self._store.write(lambda db: self._waits(db, found, adapters.PINNED))
         try:
             if found.held:
                 return await self._registry.activate(new, expected=old, guard=guard)
-            target = await self._registry.usable_ancestor(old)
+            target = await self.who.place(await self._registry.usable_ancestor(found.old))
             return await self._registry.activate(target, expected=new, guard=guard)
         except NotServedError as error:
             if not found.held:
@@ -289,7 +287,7 @@ class AbTest:
         if last is None or last.state == "superseded":
             return
         tally = await self._store.read(lambda db: comparisons.tally(db, last.id))
-        for owner in self._authorization.owners():
+        for owner in await self.who.asked():
             language = self._courier.readers.language(owner)
             if text := blind.outcome(last, tally, last.state, language):
                 await self._courier.tell(Notice(key=_key(last, owner), person=owner, text=text))

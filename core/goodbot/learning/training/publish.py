@@ -261,9 +261,8 @@ class Publisher:
         await settings.set_switch(db, adapters.retrain_switch(self._pool.scope, self._pool.model), "")
         ended = await runs.finish(db, new.run, "activated", new.verdict, new.gate, now)
         if ended and ask:
-            await comparisons.open_(
-                db, self._pool, run=new.run, old=new.old, new=new.version, held=self._held(new), now=now
-            )
+            old, held = await self._registry.otherwise(db, new.old), self._held(new)
+            await comparisons.open_(db, self._pool, run=new.run, old=old, new=new.version, held=held, now=now)
         return ended
 
     def _held(self, new: _New) -> bool:

@@ -49,8 +49,8 @@ class Scheduler:
 
     def __init__(self, core: Core, registry: AdapterRegistry, trainer: Trainer, load: LoadMonitor) -> None:
         self._store, self._registry = core.store, registry
-        self._trainer = self._runner = trainer
-        """`_runner` is whose run is or was the last: this model's, or that of one to switch to."""
+        self._trainer = self.runner = trainer
+        """`runner` is whose run is or was the last: this model's, or that of one to switch to."""
         self._objection = choice.objection(core.spec)  # of the config: nothing that is trained could answer
         self._load, self._plugins, self._clock = load, core.plugins, core.clock
         self._config, self._pool, self._filtering = core.config.training, core.pool, core.filtering
@@ -90,7 +90,7 @@ class Scheduler:
     @property
     def progress(self) -> Mapping[str, Any] | None:
         """What the child of the run under way said last; None while nothing trains."""
-        return self._runner.progress
+        return self.runner.progress
 
     async def pressure(self) -> Condition | None:
         """What else the machine is needed for; None if it is not."""
@@ -262,10 +262,10 @@ class Scheduler:
         """
         if self._objection or self.training:
             raise UsageError(self._objection or Worded("a training is already under way"))
-        self._runner, self._automatic = replay_on or on or self._trainer, automatic
+        self.runner, self._automatic = replay_on or on or self._trainer, automatic
         self._goes_on = replay_on is None
         replay, background = replay_on is not None, automatic and self._config.max_load < 1
-        work = self._runner.run(cause, at_least=at_least, replay=replay, background=background)
+        work = self.runner.run(cause, at_least=at_least, replay=replay, background=background)
         self._run = asyncio.create_task(work, name="training run")
         self._run.add_done_callback(self._ended)
         return self._run
@@ -278,11 +278,11 @@ class Scheduler:
         self.wake()
 
     async def stop(self, reason: Reason = STOPPED) -> bool:
-        """End the run under way, or an interrupted one: its ratings are released. Whether there was."""
+        """End the run under way, or an interrupted one of everybody; its ratings are free. Whether there was."""
         self._stops += 1
-        self._runner.ending = reason
-        ended = await self._end()
-        return await self._trainer.release((reason,)) or ended
+        self.runner.ending = reason
+        ended, others = await self._end(), self.runner.scope != self._pool.scope
+        return (ended and others) or await self._trainer.release((reason,)) or ended
 
     async def suspend(self) -> None:
         """End the child within a second; the same run goes on from its checkpoint when it is due.
@@ -290,7 +290,7 @@ class Scheduler:
         A replay for another model is ended: whoever asked for it has to ask again.
         """
         self._stops += 1
-        self._runner.ending = None if self._goes_on else STOPPED
+        self.runner.ending = None if self._goes_on else STOPPED
         await self._end()
 
     async def _end(self) -> bool:

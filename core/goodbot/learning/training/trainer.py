@@ -54,7 +54,7 @@ class Trainer:
         """`ask` as in `[serving]`: when owners are asked which version is better. `lines` are taught."""
         self._core, self._registry, self._memory = core, registry, memory
         self._store, self._plugins, self._clock, self._pool = core.store, core.plugins, core.clock, core.pool
-        self._lines = lines
+        self._lines, self.scope = lines, core.pool.scope
         self._folders = RunFolders(core.config.home)
         self._attempts = Attempts(core)
         self._going_live = Publisher(core, registry, ask=ask)

@@ -12,7 +12,7 @@ from goodbot.base.worded import Worded
 from goodbot.commands.compare import later
 from goodbot.config import Grants, ServingConfig
 from goodbot.learning.adapters.deployment import NotServedError
-from goodbot.learning.evaluation.ab_test import LOST
+from goodbot.learning.evaluation.electorate import LOST
 from goodbot.store import adapters, people
 
 from tests.core.builders import Bot, check, open_bot, rows, until

@@ -92,6 +92,7 @@ class MlxBackend(ModelBackend):
         """A step that is not taken; see `TrainingBackend.examine`."""
         self._model.enabled = True
         sums, gradients = self._gradients(batch, settings, loss)
+        gradients = MlxStill(self._model, self._still).silenced(gradients)
         _, norm = optimizers.clip_grad_norm(gradients, math.inf)
         names = sorted(sums)
         numbers: Any = mx.stack([norm, *(sums[name] for name in names)]).tolist()

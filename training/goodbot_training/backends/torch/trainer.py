@@ -100,6 +100,7 @@ class TorchBackend(ModelBackend):
         for parameter in parameters:
             parameter.grad = None
         sums = self._backward(batch, settings, loss)
+        TorchStill(model, self._still).silence()
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         for parameter in parameters:

@@ -14,6 +14,8 @@ DROP INDEX turns_own;
 DROP INDEX turns_own_spent;
 ALTER TABLE turns DROP COLUMN own;
 ALTER TABLE turns DROP COLUMN own_spent;
+DELETE FROM switches WHERE name IN (SELECT 'retrain ' || model || ' ' || scope FROM pointers
+  UNION SELECT 'lost ' || model || ' ' || scope FROM pointers);
 DELETE FROM pointers WHERE scope <> 'default';
 DELETE FROM comparisons WHERE scope <> 'default';
 DELETE FROM canaries WHERE scope <> 'default';
