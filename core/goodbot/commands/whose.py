@@ -34,7 +34,7 @@ async def theirs(call: Call) -> tuple[Call, str]:
 async def alone(call: Call, command: str) -> Callable[[], Awaitable[Result]] | None:
     """What somebody who is no owner may do by an owner's command here: it is about what answers them alone.
 
-    None, as for all else: neither a version of everybody, nor one of a channel or a team, nor of anybody else.
+    None, as for all else: neither a version of everybody, nor of a channel or a team, nor of anybody else.
     """
     s = call.services
     key = await s.scopes.answering(call.event.channel, call.user)

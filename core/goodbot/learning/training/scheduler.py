@@ -278,7 +278,7 @@ class Scheduler:
         self.wake()
 
     async def stop(self, reason: Reason = STOPPED) -> bool:
-        """End the run under way, or an interrupted one of everybody; its ratings are free. Whether there was."""
+        """End the run under way, or an interrupted one: its ratings are released. Whether there was."""
         self._stops += 1
         self.runner.ending = reason
         ended, others = await self._end(), self.runner.scope != self._pool.scope
