@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from goodbot.api.backend import FreezesRanks, LoraSettings, OptimizerSettings
 from goodbot_training.backends.adapters import AdapterWeights, fresh, read_adapter, write_adapter
+from goodbot_training.backends.packing import pack
 from goodbot_training.backends.sums import added, beyond, count, moving, ranks, shapes
 from goodbot_training.formats import jobs
 from goodbot_training.job.settings import TrainingSettings
@@ -197,3 +198,23 @@ def test_a_round_goes_on_from_the_sum_and_leaves_nothing_of_it(
             np.testing.assert_allclose(b[:, :4], newer.pairs[path][1], rtol=1e-6)
             np.testing.assert_allclose(b[:, 4:], 0.5 * own.pairs[path][1], rtol=1e-6)
     assert list((tmp_path / "output").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_sums_stand_beside_others_in_one_pass(name: str, backends: dict[str, Any]) -> None:
+    """The base, the shared one, and what two scopes have laid beside it: each row is what it is alone."""
+    backend = backends[name]
+    model, shared = backend._model, drawn(backend, 4, 2.0, 1)
+    sums = [added(shared, drawn(backend, 3, 0.5, seed)) for seed in range(2, 7)]
+    turn = backend.tokenize(QUESTION, ANSWERS[1])
+
+    def told(adapters: list[AdapterWeights | None]) -> Any:
+        packed = pack([turn] * len(adapters), vocabulary=model.vocabulary)
+        with model.row_adapters.rows(adapters):
+            return np.asarray(model.scores(packed, [1.0] * len(adapters)))
+
+    for rows in ([None, shared, sums[0], sums[1], shared], [None, shared, *sums, sums[0]]):
+        together = told(rows)
+        for row, one in zip(together, rows, strict=True):
+            np.testing.assert_allclose(row, told([one])[0], atol=2e-4)
+        assert float(np.abs(together[1] - together[2]).max()) > 1e-3

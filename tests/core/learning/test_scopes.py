@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from goodbot.api.events import ChannelKind, ChannelRef, UserRef
+from goodbot.config import ServingConfig
 from goodbot.daemon.loopback import Answer
 from goodbot.learning import scopes as routing
 from goodbot.learning.adapters.formats import Formats
@@ -17,6 +18,7 @@ from goodbot.store import adapters, people, scopes, training_pool
 from goodbot.store.pools import SHARED
 
 from tests.core.builders import CHANNEL, GRANTS, Bot, check_store, open_bot, rows, until
+from tests.core.learning.evaluation.asking import letter, questions
 
 ADA, BOB = "rater", "second"
 PEOPLE = replace(GRANTS, raters=(ADA, BOB))
@@ -123,8 +125,11 @@ async def test_forgetting_somebody_deletes_their_adapter_at_once(tmp_path: Path)
         hers, theirs = await version(bot, ADA), await version(bot, BOB)
         assert 0 != hers != theirs != 0
         gone = await bot.app.scopes.registry(HER).path(hers)
+        assert {hers, theirs} <= bot.app.server._loaded.keys()
         await bot.command("forget", "me", user=ADA)
         await bot.command("forget", "me yes", user=ADA)
+        assert hers not in bot.app.scopes._loaded
+        await until(lambda: hers not in bot.app.server._loaded)
         assert await rows(bot.store, "SELECT version FROM pointers WHERE version > 0") == [(theirs,)]
         await bot.app.eraser.sweep()
         assert not gone.exists()
@@ -160,7 +165,7 @@ async def test_a_channel_has_one_for_all_who_talk_there(tmp_path: Path) -> None:
 async def test_few_are_loaded_at_once_and_all_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routing, "_LOADED", 1)
+    monkeypatch.setattr(routing, "_EMBEDDED", 1)
     async with opened(tmp_path) as bot:
         for who in (ADA, BOB):
             await rated(bot, who)
@@ -307,3 +312,127 @@ async def test_where_others_read_along_nobodys_own_version_answers(tmp_path: Pat
         assert "For you alone" not in await bot.command("status", user=ADA, channel="#den")
         told = await rows(bot.store, "SELECT own FROM turns WHERE channel_kind = 'shared'")
         assert told == [(HER,)], "what she says of it is hers all the same"
+
+
+async def test_nobody_else_teaches_the_version_that_answers_one_person(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        await bot.command("pause")
+        await bot.command("enable", channel="#den")
+        answers = await rated(bot, ADA, 8, "#den")
+        await bot.react(answers[0], "👎", user=BOB)
+        hers, shared = bot.app.scopes.pool(HER), bot.app.pool
+        counts = [
+            await bot.store.read(lambda db, p=p: training_pool.available(db, p, 100)) for p in (hers, shared)
+        ]
+        assert counts == [7, 8], "what Bob has rated, too, teaches the shared one alone"
+        found = await bot.store.read(lambda db: training_pool.candidates(db, hers))
+        assert {rater for one in found for rater in one.labels} == {f"loopback:{ADA}"}
+        await bot.unreact(answers[0], "👎", user=BOB)
+        assert await bot.store.read(lambda db: training_pool.available(db, hers, 100)) == 8
+
+
+# -- back from it
+
+
+async def test_a_person_goes_back_from_their_own_version_alone(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bot:
+        await bot.command("enable", channel="#den")
+        nobody = await bot.command("rollback", user=ADA)
+        assert "owner" in nobody, "she has none yet"
+        for who in (ADA, BOB):
+            await rated(bot, who)
+            assert await trains(bot)
+        for words in (
+            "1",
+            "2",
+            "base",
+            "all",
+            "all yes",
+            "2 yes",
+            "since 2020-01-01",
+            "person loopback:rater",
+        ):
+            assert await bot.command("rollback", words, user=ADA) == nobody, words
+        for command in ("adapters", "compare", "compare a", "compare 0 1 hello", "train", "pause"):
+            name, _, words = command.partition(" ")
+            assert "owner" in await bot.command(name, words, user=ADA), command
+        assert "owner" in await bot.command("rollback", user=ADA, channel="#den")
+        assert "`/rl rollback` goes back from it." in await bot.command("why", user=ADA)
+        asked = await bot.command("rollback", user=ADA)
+        assert "shall the shared version answer again instead of v1?" in asked
+        await bot.start_training()
+        assert "the shared version answers again" in await bot.command("rollback", "yes", user=ADA)
+        assert (await bot.finish_training()).state == "activated", "nobody else's training was ended"
+        shared = await bot.app.registry.active()
+        assert [await version(bot, who) for who in (ADA, BOB)] == [shared, 2]
+        assert await bot.command("rollback", user=ADA) == nobody
+        [(trail,)] = await rows(
+            bot.store, "SELECT count(*) FROM audit WHERE action = 'rollback' AND detail LIKE '%done%'"
+        )
+        assert trail == 1
+
+
+# -- which of two is better for them
+
+
+def asked_of(bot: Bot, who: str) -> list[Answer]:
+    return [one for one in questions(bot) if one.message.channel.id == who]
+
+
+async def chosen(bot: Bot, who: str, liked: int, count: int) -> str:
+    """Press for a version so often, beginning at the newest question; what was said last."""
+    question = asked_of(bot, who)[-1]
+    text, offer = question.text, question.buttons
+    for _ in range(count):
+        action = next(one for one in offer if one.endswith(f" {letter(text, liked)}"))
+        receipt = await bot.chat.press(question, action, user=who)
+        text, offer = receipt.text, tuple(button.action for button in receipt.offer)
+    return text
+
+
+@pytest.mark.parametrize("ask", ["after", "before"])
+async def test_whose_version_it_is_is_asked_and_nobody_else(tmp_path: Path, ask: Any) -> None:
+    serving = ServingConfig(history=0, ask=ask)
+    async with opened(tmp_path, sections={"serving": serving}) as bot:
+        for who in (ADA, BOB):
+            await rated(bot, who)
+            assert await trains(bot)
+        live = [1, 2] if ask == "after" else [0, 0]
+        assert [await version(bot, who) for who in (ADA, BOB)] == live
+        await bot.app.own_questions.look()
+        assert {one.message.channel.id for one in questions(bot)} == {ADA, BOB}
+        assert asked_of(bot, ADA)[0].text.count("That version answers you alone.") == 1
+        assert "`/rl compare` asks whether v1 is better for you" in await bot.command("status", user=ADA)
+        pair = asked_of(bot, BOB)[0].buttons[0].split()[1]
+        assert "closed" in await bot.command("compare", f"{pair} a", user=ADA), "it is Bob's"
+        assert "nothing to compare" in await bot.command("compare")
+        end = await chosen(bot, ADA, 0, 4)
+        assert end.endswith("The base model answers again." if ask == "after" else "v1 does not go live.")
+        end = await chosen(bot, BOB, 2, 5)
+        assert end.endswith("v2 stays." if ask == "after" else "v2 may go live.")
+        assert [await version(bot, who) for who in (ADA, BOB)] == [0, 2]
+        assert await version(bot, "owner") == await bot.app.registry.active() == 0
+        await bot.command("compare", "undo", user=BOB)
+        taken = "SELECT count(*) FROM pairs WHERE chosen_by = ? AND choice = 'skip'"
+        assert await rows(bot.store, taken, (f"loopback:{BOB}",)) == [(1,)]
+
+
+async def test_their_first_version_is_compared_with_the_shared_one(tmp_path: Path) -> None:
+    serving = ServingConfig(history=0, ask="after")
+    async with opened(tmp_path, sections={"serving": serving}) as bot:
+        await rated(bot, "owner")
+        await until(bot.app.registry.active)
+        await bot.command("pause")
+        await rated(bot, ADA)
+        trainer = await bot.app.scopes.next()
+        while trainer is not None:  # the owner has one, too
+            await trainer.run(())
+            trainer = await bot.app.scopes.next()
+        await bot.command("resume")
+        [(old, new)] = await rows(bot.store, "SELECT old, new FROM comparisons WHERE scope = ?", (HER,))
+        assert (old, await version(bot, ADA)) == (1, new)
+        await bot.app.own_questions.look()
+        assert (await chosen(bot, ADA, 1, 4)).endswith("v1 answers again.")
+        assert await version(bot, ADA) == 1
+        pointer = "SELECT version FROM pointers WHERE scope = ?"
+        assert await rows(bot.store, pointer, (HER,)) == [(0,)], "the shared one, whichever comes"
