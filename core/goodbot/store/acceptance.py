@@ -45,6 +45,7 @@ async def by_version(
             " SELECT version, (SELECT sum((value > 0) - (value < 0)) FROM labels WHERE turn = t.id) AS sign"
             " FROM (SELECT id, version FROM turns t WHERE (t.scope, t.model) = (:scope, :model) AND rated > 0"
             f"  AND kind <> '{CHOICE}' AND answered_by = '' AND created_at >= :since AND created_at < :until"
+            "  AND version NOT IN (SELECT version FROM adapters WHERE scope NOT IN (:scope, 'default'))"
             "  ORDER BY seq DESC LIMIT :newest) t)"
             " GROUP BY version HAVING sum(sign <> 0) > 0 ORDER BY version DESC LIMIT :limit"
         ),

@@ -64,6 +64,8 @@ async def test_who_rates_enough_is_answered_by_an_adapter_of_their_own(tmp_path:
         assert await version(bot, BOB) == await version(bot, "owner") == 0
         assert await bot.app.server.served() == await bot.app.registry.active() == 0
         assert not await trains(bot), "they are used up"
+        await rated(bot, ADA, 2)
+        assert "v1" not in await bot.command("status"), "it is no version of everybody's"
         await check_store(bot.store)
 
 
