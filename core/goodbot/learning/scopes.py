@@ -7,7 +7,6 @@ served, the shared one answers. Its versions hold the shared one, and what it ha
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import logging
@@ -53,7 +52,6 @@ class Scopes:
         self._loaded: dict[int, object] = {}
         """Version → in which life of the server it was loaded; whoever was asked last is last."""
         self._most = _EMBEDDED if core.spec.name == "embedded" else _LOADED
-        self._leaving: set[asyncio.Task[None]] = set()
         self._rebasing = Rebasing(core, self.registry)
 
     async def of(self, channel: ChannelRef, user: UserRef) -> str:
@@ -117,9 +115,7 @@ class Scopes:
     def _let_go(self, version: int) -> None:
         """Whatever it is still writing ends first; nobody waits for that."""
         del self._loaded[version]
-        task = asyncio.create_task(self._unload(version), name=f"unloading v{version}")
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._shared.leaves(version, self._unload(version))
 
     async def _unload(self, version: int) -> None:
         if version not in self._loaded:  # else somebody has asked it since

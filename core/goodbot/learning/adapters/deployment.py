@@ -7,8 +7,9 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
+from typing import Any
 
 from goodbot.api.fingerprint import ServedAs
 from goodbot.api.model import ResolvedModel
@@ -112,10 +113,14 @@ class Deployment(Catalogue):
         with contextlib.suppress(GoodbotError):
             used = used or await self._server.served() == version
         if not used:
-            task = asyncio.create_task(self._unload(version), name=f"unloading v{version}")
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
-            await asyncio.wait([task], timeout=_SOON_SECONDS)
+            await asyncio.wait([self.leaves(version, self._unload(version))], timeout=_SOON_SECONDS)
+
+    def leaves(self, version: int, unloading: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A version is on its way out; that goes on by itself, until the server goes down."""
+        task = asyncio.create_task(unloading, name=f"unloading v{version}")
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        return task
 
     async def _unload(self, version: int) -> None:
         try:
@@ -127,9 +132,9 @@ class Deployment(Catalogue):
         """Wait for no answer of a version that is on its way out: the server goes down."""
         await end_tasks(*self._leaving)
 
-    def takes_turns(self) -> tuple[asyncio.Lock, Counter[int]]:
-        """For another registry on the same server: whose turn it is there, and what is used beside."""
-        return self._swap, self._beside
+    def takes_turns(self) -> tuple[asyncio.Lock, Counter[int], set[asyncio.Task[None]]]:
+        """For another registry on the same server: whose turn it is there, what is used beside, what leaves."""
+        return self._swap, self._beside, self._leaving
 
     @contextlib.asynccontextmanager
     async def beside(self, *versions: int) -> AsyncGenerator[None]:

@@ -37,7 +37,7 @@ class ScopedRegistry(AdapterRegistry):
         with one that is not any more.
         """
         self._main, self._noted, self._dropped = main, loaded, dropped
-        self._swap, self._beside = main.takes_turns()
+        self._swap, self._beside, self._leaving = main.takes_turns()
 
     async def prepare(self, version: int) -> None:
         """See `AdapterRegistry.prepare`."""
