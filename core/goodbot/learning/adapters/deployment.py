@@ -133,7 +133,7 @@ class Deployment(Catalogue):
         await end_tasks(*self._leaving)
 
     def takes_turns(self) -> tuple[asyncio.Lock, Counter[int], set[asyncio.Task[None]]]:
-        """For another registry on the same server: whose turn it is there, what is used beside, what leaves."""
+        """For another registry on this server: whose turn it is there, what is used beside, what leaves."""
         return self._swap, self._beside, self._leaving
 
     @contextlib.asynccontextmanager
