@@ -321,7 +321,7 @@ async def test_nobody_else_teaches_the_version_that_answers_one_person(tmp_path:
         await bot.command("pause")
         await bot.command("enable", channel="#den")
         answers = await rated(bot, ADA, 8, "#den")
-        await bot.react(answers[0], "👎", user=BOB)
+        await bot.react(answers[0], "👍", user=BOB)
         hers, shared = bot.app.scopes.pool(HER), bot.app.pool
         counts = [
             await bot.store.read(lambda db, p=p: training_pool.available(db, p, 100)) for p in (hers, shared)
@@ -329,7 +329,7 @@ async def test_nobody_else_teaches_the_version_that_answers_one_person(tmp_path:
         assert counts == [7, 8], "what Bob has rated, too, teaches the shared one alone"
         found = await bot.store.read(lambda db: training_pool.candidates(db, hers))
         assert {rater for one in found for rater in one.labels} == {f"loopback:{ADA}"}
-        await bot.unreact(answers[0], "👎", user=BOB)
+        await bot.unreact(answers[0], "👍", user=BOB)
         assert await bot.store.read(lambda db: training_pool.available(db, hers, 100)) == 8
 
 
@@ -369,6 +369,7 @@ async def test_a_person_goes_back_from_their_own_version_alone(tmp_path: Path) -
         assert bot.app.scheduler.training, "nobody else's training is ended"
         bot.fake.go()
         await until(bot.app.registry.active)
+        await until(lambda: not bot.app.scheduler.training)
         shared = await bot.app.registry.active()
         assert [await version(bot, who) for who in (ADA, BOB)] == [shared, 2]
         assert await bot.command("rollback", user=ADA) == nobody
