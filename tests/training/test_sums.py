@@ -28,7 +28,8 @@ NAMES = ("torch", "mlx")
 
 @pytest.fixture(scope="module")
 def backends(random_model: Path) -> dict[str, Any]:
-    require("torch"), require("peft"), require("mlx_lm")
+    for name in ("torch", "peft", "mlx_lm"):
+        require(name)
     from goodbot_training.backends.mlx.trainer import MlxBackend
     from goodbot_training.backends.torch.trainer import TorchBackend
 
@@ -107,7 +108,8 @@ def test_what_stands_still_is_not_trained_and_the_rest_is(backends: dict[str, An
     ends: list[list[Any]] = []
     moved = 0.0
     for backend in backends.values():
-        assert isinstance(backend, FreezesRanks)
+        freezes: object = backend
+        assert isinstance(freezes, FreezesRanks)
         backend.load_adapter(tmp_path / "start")
         before = scores(backend)
         backend.freeze(tmp_path / "shared")

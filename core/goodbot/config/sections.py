@@ -15,14 +15,12 @@ from goodbot.config.hours import check_schedule, check_window
 from goodbot.config.remote import RemoteConfig as RemoteConfig
 
 _Share = Annotated[float, Range(above=0, most=1)]
-_Portion = Annotated[
-    float, Range(above=0, most=1, says="must be above 0 and at most 1, which is whatever others use")
-]
+_ALL = "must be above 0 and at most 1, which is whatever others use"
+_Portion = Annotated[float, Range(above=0, most=1, says=_ALL)]
 _Drawn = Annotated[float | None, sampling.checked]
 ScopeKind = Literal["shared", "person", "channel", "team"]
 NotesWhere = Literal["private", "everywhere", "never"]
-_NO_NAME = frozenset(" \t/:@?#\\")
-"""In a name these would be another part of an address."""
+_NO_NAME = frozenset(" \t/:@?#\\")  # in a name these would be another part of an address
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

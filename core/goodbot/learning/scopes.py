@@ -18,6 +18,7 @@ from goodbot.api.events import ChannelRef, UserRef
 from goodbot.api.sentences import met
 from goodbot.api.server import BASE
 from goodbot.base.errors import AdapterError, GoodbotError, ServerError, boundary
+from goodbot.config.sections import ScopeKind
 from goodbot.learning.adapters import retention
 from goodbot.learning.adapters.registry import AdapterRegistry
 from goodbot.learning.adapters.scoped import ScopedRegistry
@@ -48,7 +49,7 @@ class Scopes:
         """`registry` has the shared versions."""
         self._core, self._shared, self._memory = core, registry, memory
         self._store, self._server, self._clock = core.store, core.server, core.clock
-        self.kind = core.config.training.scopes
+        self.kind: ScopeKind = core.config.training.scopes
         self._loaded: dict[int, object] = {}
         """Version → in which life of the server it was loaded; whoever was asked last is last."""
         self._most = _EMBEDDED if core.spec.name == "embedded" else _LOADED

@@ -19,7 +19,7 @@ from goodbot.api.labels import Opinion
 from goodbot.api.turns import Turn
 from goodbot.store import turns
 from goodbot.store.consent import ALL_SHARE, CONSENT, OWNERS, PERSON, SHARING
-from goodbot.store.pools import Pool
+from goodbot.store.pools import Pool as Pool
 from goodbot.store.query import Row, fetch, first, value
 from goodbot.store.teaching import OPINIONS
 

@@ -127,11 +127,12 @@ async def test_forgetting_somebody_deletes_their_adapter_at_once(tmp_path: Path)
         hers, theirs = await version(bot, ADA), await version(bot, BOB)
         assert 0 != hers != theirs != 0
         gone = await bot.app.scopes.registry(HER).path(hers)
-        assert {hers, theirs} <= bot.app.server._loaded.keys()
+        server: Any = bot.app.server
+        assert {hers, theirs} <= server._loaded.keys()
         await bot.command("forget", "me", user=ADA)
         await bot.command("forget", "me yes", user=ADA)
         assert hers not in bot.app.scopes._loaded
-        await until(lambda: hers not in bot.app.server._loaded)
+        await until(lambda: hers not in server._loaded)
         assert await rows(bot.store, "SELECT version FROM pointers WHERE version > 0") == [(theirs,)]
         await bot.app.eraser.sweep()
         assert not gone.exists()

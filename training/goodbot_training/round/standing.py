@@ -7,7 +7,7 @@ own part may have been trained on another shared adapter than the one that stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ _START = ".start"
 
 
 @contextmanager
-def summed(job: Job) -> Iterator[Job]:
+def summed(job: Job) -> Generator[Job]:
     """The job with the sum that it goes on from as its parent; one without a shared adapter as it is.
 
     Such a round never starts over from the base: that would let go of what others have taught. Raises
