@@ -64,6 +64,7 @@ NEVER_ONE = {
     "status_answers",
     "pause_over",
     "who_answers",
+    "own_back",
     "train_few",
     "withdrawn",
     "page_agreement_how",
