@@ -94,7 +94,7 @@ def own(
         authorization=present,
         registry=SimpleNamespace(active=active),
         scheduler=SimpleNamespace(somebody_talks=lambda: talked.append("x")),
-        scopes=SimpleNamespace(version_for=routed),
+        scopes=SimpleNamespace(version_for=routed, missed=lambda _: None),
     )
     return ServedModel(core, presence=present), talked
 
