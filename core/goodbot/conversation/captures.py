@@ -51,7 +51,8 @@ class Capturing:
         self._plugins = plugins
         self._clock = clock
         self._pool = pool
-        self._vocabulary, self._kind = vocabulary, kind
+        self._vocabulary = vocabulary
+        self._kind: ScopeKind = kind
 
     async def take(self, db: aiosqlite.Connection, event: CaptureEvent) -> Captured:
         """Store one, unless it came before or its user may not talk here."""
