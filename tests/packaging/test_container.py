@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -63,6 +65,24 @@ def test_nobody_in_it_is_root_and_nothing_but_the_data_is_written() -> None:
     assert service["cap_drop"] == ["ALL"]
     assert service["volumes"] == ["goodbot:/data"]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+
+
+def test_a_database_beside_it_is_one_that_it_takes_and_nobody_reaches() -> None:
+    """The encoding and the order that goodbot asks of a server; a password that is in no file."""
+    service = compose()["services"]["postgres"]
+    assert service["profiles"] == ["postgres"]
+    assert "ports" not in service
+    assert service["environment"]["POSTGRES_INITDB_ARGS"] == "--encoding=UTF8 --locale=C"
+    password = service["environment"]["POSTGRES_PASSWORD"]
+    assert (
+        compose()["services"]["goodbot"]["environment"]["PGPASSWORD"]
+        == password
+        == "${GOODBOT_PG_PASSWORD:-}"
+    )
+    [url] = re.findall(r'"(postgresql://\S+@postgres/\S+)"', (ROOT / "docs/operations.md").read_text())
+    assert service["environment"]["POSTGRES_USER"] == urlsplit(url).username
+    assert {"goodbot", "postgres"} <= set(compose()["volumes"])
+    assert "postgres" in of("ARG")[0].partition("=")[2].split(",")
 
 
 def compose() -> dict[str, Any]:
