@@ -149,16 +149,56 @@ def test_what_people_say_is_no_part_of_a_statement() -> None:
 
 
 def test_a_url_holds_no_password() -> None:
-    for url in ("postgresql://a:b@c/d", "postgresql://c/d?password=b", "postgresql://c/d?sslpassword=b"):
+    said = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+    for url in ("postgresql://a:b@c/d", *(f"postgresql://c/d?{name}=b" for name in said)):
         with pytest.raises(Exception, match="holds a password"):
             parse(f'[store]\nurl = "{url}"', home=Path("/x"))
     with pytest.raises(Exception, match="must be like"):
         parse('[store]\nurl = "mysql://c/d"', home=Path("/x"))
-    assert parse('[store]\nurl = "postgresql://a@c/d"', home=Path("/x")).store.url == "postgresql://a@c/d"
+    with pytest.raises(Exception, match="must be like"):
+        parse('[store]\nurl = "postgresql://[c/d"', home=Path("/x"))
+
+
+@pytest.mark.parametrize(
+    ("place", "here"),
+    [
+        ("a@c/d", False),
+        ("a@c/d?sslmode=verify-full", True),
+        ("a@c/d#?sslmode=verify-full", False),
+        ("/d?host=c", False),
+        ("/d?hostaddr=192.0.2.1", False),
+        ("/d?service=c", False),
+        ("localhost:5432,c:5432/d", False),
+        ("[2001:db8::1]:5432/d", False),
+        ("/d", True),
+        ("/d?host=/run/postgresql", True),
+        ("a@%2Frun%2Fpostgresql/d", True),
+        ("a@localhost:5432,127.0.0.1/d", True),
+        ("[::1]:5432/d", True),
+    ],
+)
+def test_another_host_needs_word_of_tls(monkeypatch: pytest.MonkeyPatch, place: str, here: bool) -> None:
+    for name in ("PGSSLMODE", "PGSERVICE", "PGHOST", "PGHOSTADDR"):
+        monkeypatch.delenv(name, raising=False)
+    toml = f'[store]\nurl = "postgresql://{place}"'
+    if here:
+        assert parse(toml, home=Path("/x")).store.url == f"postgresql://{place}"
+    else:
+        with pytest.raises(ConfigError, match=r"add `\?sslmode=verify-full` to it"):
+            parse(toml, home=Path("/x"))
+        monkeypatch.setenv("PGSSLMODE", "verify-full")
+        assert parse(toml, home=Path("/x")).store.url
+
+
+def test_a_host_of_the_environment_needs_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    monkeypatch.setenv("PGHOST", "c")
+    with pytest.raises(ConfigError, match="says nothing of TLS"):
+        parse('[store]\nurl = "postgresql:///d"', home=Path("/x"))
 
 
 def test_a_backup_of_a_file_is_none_of_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "config.toml").write_text('[store]\nurl = "postgresql://a@c/d"\n')
+    (tmp_path / "config.toml").write_text('[store]\nurl = "postgresql://a@localhost/d"\n')
     (tmp_path / "a.tar").touch()
     for command in (["backup"], ["restore", str(tmp_path / "a.tar")], ["upgrade", "--back"]):
         assert main(["--home", str(tmp_path), *command]) == 2
@@ -168,11 +208,11 @@ def test_a_backup_of_a_file_is_none_of_a_server(tmp_path: Path, capsys: pytest.C
 def test_nobody_is_told_that_a_server_is_encrypted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "config.toml").write_text('[store]\nurl = "postgresql://a@c/d"\n')
+    (tmp_path / "config.toml").write_text('[store]\nurl = "postgresql://a@localhost/d"\n')
     assert main(["--home", str(tmp_path), "encrypt"]) == 2
     assert "encrypts nothing on a database server: encrypt that server's disk" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="take this out, and type `goodbot decrypt`"):
-        parse('[store]\nurl = "postgresql://a@c/d"\n[encryption]\nenabled = true', home=tmp_path)
+        parse('[store]\nurl = "postgresql://a@localhost/d"\n[encryption]\nenabled = true', home=tmp_path)
 
 
 async def test_every_table_index_and_trigger_of_sqlite_is_there(tmp_path: Path) -> None:

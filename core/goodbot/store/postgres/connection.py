@@ -35,21 +35,35 @@ _SETTINGS = {
     "tcp_keepalives_idle": "30",
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
+    # What a role or a database may have set otherwise, and the statements rely on.
+    "client_encoding": "UTF8",
     "client_min_messages": "warning",
+    "default_transaction_isolation": "read committed",
+    "extra_float_digits": "1",
     "idle_in_transaction_session_timeout": "600s",
+    "idle_session_timeout": "0",
     "jit": "off",
     "lock_timeout": "5s",
+    "standard_conforming_strings": "on",
+    "statement_timeout": "0",
+    "transaction_timeout": "0",
+    "transform_null_equals": "off",
     "synchronous_commit": "on",  # a commit that returned survives a power cut of the server
 }
 _MUST = {"fsync": "on", "full_page_writes": "on", "server_encoding": "UTF8"}
 """What only who runs the server can set, and the store's promises hang on."""
 _FOUND = (
-    f"SELECT {', '.join(f'current_setting({name!r})' for name in _MUST)}, datlocprovider::text, datcollate"  # noqa: S608
-    " FROM pg_database WHERE datname = current_database()"
+    f"SELECT {', '.join(f'current_setting({name!r})' for name in _MUST)}, datlocprovider::text,"  # noqa: S608
+    " coalesce(datlocale, datcollate), pg_backend_pid() FROM pg_database WHERE datname = current_database()"
 )
 _WRITER = "pg_advisory_xact_lock(hashtextextended('goodbot writes ' || current_schema(), 0))"
 """Held by each transaction that writes, to its end: so there is one writer, however many connections."""
-_DAEMON = "pg_advisory_lock(hashtextextended('goodbot runs ' || current_schema(), 0))"
+_RUNS = "hashtextextended('goodbot runs ' || current_schema(), 0)"
+_DAEMON = f"pg_advisory_lock({_RUNS})"
+_HOLDER = (
+    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND datname = current_database()"
+    f" WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32 | objid::bigint) = {_RUNS}"
+)
 _LOCKED = "55P03"
 _BEGINS = "BEGIN IMMEDIATE"
 _PRAGMAS = {
@@ -71,6 +85,7 @@ class ServerConnection:
 
     def __init__(self, raw: Any, functions: Mapping[str, Callable[..., Any]]) -> None:
         self._raw = raw
+        self._pid = int(raw.info.backend_pid)
         self._known: dict[str, Translated] = {}
         self._functions = {**functions, "total_changes": lambda: self.total_changes}
         self.total_changes = 0
@@ -81,6 +96,11 @@ class ServerConnection:
         """Whether one is under way, or has failed and is to be rolled back."""
         states: Any = load("psycopg.pq").TransactionStatus
         return self._raw.info.transaction_status in (states.ACTIVE, states.INTRANS, states.INERROR)
+
+    @property
+    def pid(self) -> int:
+        """The server's number for it, as it was told when it began; also after it ended."""
+        return self._pid
 
     @property
     def closed(self) -> bool:
@@ -173,6 +193,11 @@ class ServerConnection:
             return False
         return True
 
+    async def holder(self) -> int:
+        """The server's number for the connection of the daemon of these data; 0: there is none."""
+        found = await self.plain(_HOLDER)
+        return int(found[0][0]) if found else 0
+
 
 def _refused(why: str) -> StoreError:
     return StoreError(Worded("{reason} ({error})", reason=Worded("the database refused"), error=why))
@@ -225,12 +250,15 @@ def _require_new(version: int) -> None:
 
 async def _require(db: ServerConnection) -> None:
     """Refuse a server on which the store's promises do not hold. Raises StoreError."""
-    ((*settings, provider, collation),) = await db.plain(_FOUND)
+    ((*settings, provider, collation, pid),) = await db.plain(_FOUND)
+    if pid != db.pid:
+        pooler = "a pooler stands between goodbot and the database server: let [store] url lead to the server itself"
+        raise StoreError(Worded(pooler))
     for (name, value), found in zip(_MUST.items(), settings, strict=True):
         if found != value:
             wrong = "the database server has {setting} = {found}, and goodbot needs {needed}: change it there"
             raise StoreError(Worded(wrong, setting=name, found=found, needed=value))
-    if provider != "b" and collation not in ("C", "POSIX"):
+    if provider != "b" and (provider, collation) not in (("c", "C"), ("c", "POSIX")):
         other = (
             "the database sorts as {found}: make one with `createdb --template=template0 --encoding=UTF8 "
             "--locale=C`, and set it in [store] url"

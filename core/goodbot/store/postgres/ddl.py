@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables, indexes and triggers of SQLite's schema in PostgreSQL's words, derived and not written twice.
 
-A table that numbers its rows itself does so by `sqlite_sequence`, as SQLite does: a number that was never
-committed leaves no gap (the audit trail tells by it that nothing was cut off), and none is given twice.
+A table that numbers its rows itself does so by `sqlite_sequence`, as SQLite does: that of a transaction
+undone leaves no gap (the audit trail tells by it that nothing was cut off), and none is given twice.
 """
 
 from __future__ import annotations

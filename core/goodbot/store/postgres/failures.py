@@ -9,8 +9,12 @@ from typing import Any
 from goodbot.base.errors import StoreError, StoreFullError
 from goodbot.base.worded import Worded
 
-_GONE = ("08", "57P")
-"""How the codes begin of a connection that is no more, and of a server that ends or starts."""
+_READ_ONLY = "25006"
+_GONE = ("08", "57P", "25P03", "25P04", _READ_ONLY)
+"""How the codes begin of a connection that is no more, and of a server that ends or starts.
+
+So do those of one that only reads, which may have been the other one: it is looked for anew.
+"""
 
 
 def errors() -> tuple[type[Exception], ...]:
@@ -45,7 +49,7 @@ def explain(error: Exception) -> StoreError | None:
     if code.startswith("53") and code != "53300":
         full = "the database server has no room left ({error}): nothing was stored"
         known: StoreError = StoreFullError(Worded(full, error=said))
-    elif lost(error):
+    elif lost(error) and code != _READ_ONLY:
         known = StoreError(Worded("{reason} ({error})", reason=_UNREACHABLE, error=said))
     else:
         known = StoreError(Worded("{reason} ({error})", reason=_reason(code), error=said))
@@ -61,8 +65,9 @@ _REFUSED = Worded("the database refused")
 _UNREACHABLE = Worded(
     "the database server cannot be reached: see whether it runs, and whether [store] url leads to it"
 )
+READ_ONLY = Worded("the database server can only be read: let [store] url lead to the one that writes")
 _REASONS = {
-    "25006": Worded("the database server can only be read: let [store] url lead to the one that writes"),
+    _READ_ONLY: READ_ONLY,
     "28": Worded(
         "the database server does not let goodbot in: see to the user in [store] url, and to the password in "
         "~/.pgpass"

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from goodbot.api.rewards import RewardPolicy
-from goodbot.base.errors import StoreError
+from goodbot.base.errors import NewerDataError, StoreError
 from goodbot.base.worded import Worded
 from goodbot.store import Store, teaching
 from goodbot.store.commit_queue import CommitQueue, explain
@@ -47,6 +48,7 @@ class PostgresStore(Store):
         self._reads = reading
         self._connecting = asyncio.Lock()
         self._bytes = 0
+        self._opening = ""
         self._writer = CommitQueue(_as_of_sqlite(writing), self._reopen)
 
     @property
@@ -99,21 +101,59 @@ class PostgresStore(Store):
         Raises StoreError; then it is to be tried again.
         """
 
-        async def operation(db: aiosqlite.Connection) -> None:
+        async def tables(db: aiosqlite.Connection) -> None:
             ours = cast("ServerConnection", db)
             for (table,) in await ours.plain(_TABLES):
-                await ours.plain(f'VACUUM FULL "{table}"')
+                # The planner's notes quote what was most frequent: they are made anew, too.
+                await ours.plain(f'VACUUM (FULL, ANALYZE) "{table}"')
+
+        async def notes(db: aiosqlite.Connection) -> None:
+            ours = cast("ServerConnection", db)
+            await ours.plain("VACUUM FULL pg_catalog.pg_statistic")  # no more than a warning where it may not
             await ours.plain("CHECKPOINT" if await _may_checkpoint(ours) else "SELECT 1")
             await self._measure(ours)
 
-        await self._writer.alone(operation)
+        for operation in (tables, notes):
+            await self._unseen()
+            await self._writer.alone(operation)
+
+    async def _unseen(self) -> None:
+        """Wait until nobody can see any more what is deleted by now: till then `VACUUM` keeps it.
+
+        Raises StoreError where somebody goes on reading.
+        """
+        now = str((await self._ask("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")))
+        until = time.monotonic() + _PATIENCE
+        while await self._ask(_SEEN, now):
+            if time.monotonic() >= until:
+                raise StoreError(Worded("the database is still being read: it is tried again soon"))
+            await asyncio.sleep(0.1)
+
+    async def _ask(self, sql: str, *values: Any) -> Any:
+        """One value out of what the connection that reads is told."""
+        return (await self.read(lambda db: cast("ServerConnection", db).plain(sql, values)))[0][0]
+
+    async def _begin(self, db: ServerConnection) -> None:
+        self._opening = await schema.begin(db)
+        await self._measure(db)
 
     async def _measure(self, db: ServerConnection) -> None:
         self._bytes = int((await db.plain(_SIZE))[0][0])
 
     async def _reopen(self) -> aiosqlite.Connection:
         """A new writing connection, where the one before was lost."""
-        return _as_of_sqlite(await _writing(self._url, self.path, self._policy))
+        lost = cast("ServerConnection", self._writer.db).pid
+        db = await _writing(self._url, self.path, self._policy, lost)
+        try:
+            with contextlib.suppress(NewerDataError):
+                if await schema.check(db) and await schema.opening(db) == self._opening:
+                    return _as_of_sqlite(db)
+            other = "another goodbot used the data meanwhile, or they were restored: start goodbot again"
+            raise StoreError(Worded(other))
+        except BaseException:
+            with contextlib.suppress(*failures.errors()):
+                await db.close()
+            raise
 
 
 _TABLES = (
@@ -126,6 +166,23 @@ _SIZE = (
 )
 
 
+_PATIENCE = 15.0
+"""Seconds; a standby says every ten of them what is still read there."""
+_SEEN = (
+    "SELECT count(*) FROM (SELECT backend_xmin FROM pg_stat_activity WHERE datname = current_database()"
+    " UNION ALL SELECT backend_xmin FROM pg_stat_replication"
+    " UNION ALL SELECT xmin FROM pg_replication_slots"
+    # Of all that is under way, also of what is prepared, this is the oldest.
+    " UNION ALL SELECT pg_snapshot_xmin(pg_current_snapshot())::xid"
+    ") AS reading (since) WHERE age(since) > age($1::text::xid8::xid)"
+)
+"""How many see what was there before the transaction of that number."""
+_TAKEN = Worded(
+    "another goodbot uses the data of [store] url: end it, or give this one a database of its own"
+)
+_HELD = Worded("the database server still holds the connection that was lost: it is tried again soon")
+
+
 async def _may_checkpoint(db: ServerConnection) -> bool:
     return bool((await db.plain("SELECT pg_has_role('pg_checkpoint', 'USAGE')"))[0][0])
 
@@ -135,16 +192,16 @@ def _as_of_sqlite(db: ServerConnection) -> aiosqlite.Connection:
     return cast("aiosqlite.Connection", db)
 
 
-async def _writing(url: str, path: Path, policy: RewardPolicy | None) -> ServerConnection:
-    """The connection that writes, and holds the place of the one daemon."""
+async def _writing(url: str, path: Path, policy: RewardPolicy | None, lost: int = 0) -> ServerConnection:
+    """The connection that writes, and holds the place of the one daemon, as `lost` did before."""
     db = await connect(url, path, policy)
     try:
+        if (await db.plain("SHOW transaction_read_only"))[0][0] == "on":
+            raise StoreError(failures.READ_ONLY)
         if not await db.alone():
-            other = (
-                "another goodbot uses the data of [store] url: end it, or give this one a database of its own"
-            )
-            raise StoreError(Worded(other))
-        await schema.check(db)
+            raise StoreError(_HELD if lost and await db.holder() == lost else _TAKEN)
+        if not lost:
+            await schema.check(db)
     except BaseException:
         with contextlib.suppress(*failures.errors()):
             await db.close()
@@ -164,7 +221,7 @@ async def open_postgres(url: str, path: Path, policy: RewardPolicy | None = None
         await schema.migrate(writing)
         opened.append(reading := await connect(url, path, reads=True))
         store = PostgresStore(url, path, policy, writing, reading)
-        await store._measure(writing)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        await store._begin(writing)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     except BaseException as error:
         for db in opened:
             with contextlib.suppress(*failures.errors()):

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _OURS = "goodbot_schema"
 """The table that says which schema it is, and which functions are there."""
+_OPENING = f"ALTER TABLE {_OURS} ADD COLUMN IF NOT EXISTS opening TEXT NOT NULL DEFAULT ''"
 
 
 async def check(db: ServerConnection) -> int:
@@ -43,6 +44,17 @@ async def check(db: ServerConnection) -> int:
     return found
 
 
+async def begin(db: ServerConnection) -> str:
+    """Mark that a goodbot begins to write here; the mark, which no other one has."""
+    await _step(db, (f"UPDATE {_OURS} SET opening = gen_random_uuid()::text",))  # noqa: S608
+    return await opening(db)
+
+
+async def opening(db: ServerConnection) -> str:
+    """Who began to write here last."""
+    return str((await db.plain(f"SELECT opening FROM {_OURS}"))[0][0])  # noqa: S608
+
+
 async def migrate(db: ServerConnection) -> None:
     """Bring what `check` has passed to this version. Raises StoreError; then a step has not been done."""
     found = await check(db)
@@ -52,10 +64,12 @@ async def migrate(db: ServerConnection) -> None:
         shape = ddl.shape()
         made = (
             f"CREATE TABLE {_OURS} (schema BIGINT NOT NULL, functions TEXT NOT NULL)",
-            f"INSERT INTO {_OURS} VALUES ({shape.schema}, '{digest}')",  # noqa: S608
+            _OPENING,
+            f"INSERT INTO {_OURS} (schema, functions) VALUES ({shape.schema}, '{digest}')",  # noqa: S608
         )
         await _step(db, (functions, *shape.statements, *made))
         return
+    await _step(db, (_OPENING,))
     if digest != (await db.plain(f"SELECT functions FROM {_OURS}"))[0][0]:  # noqa: S608
         await _step(db, (functions, f"UPDATE {_OURS} SET functions = '{digest}'"))  # noqa: S608
     for number, _ in migrations()[found:]:
