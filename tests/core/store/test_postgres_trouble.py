@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goodbot.api.setup import CheckState
@@ -16,7 +17,9 @@ from goodbot.cli.doctor import daemon, data
 from goodbot.config import StoreConfig, load
 from goodbot.daemon.control import ControlSocket, execute
 from goodbot.daemon.http import readiness
-from goodbot.store.postgres import connection
+from goodbot.store import Store, settings
+from goodbot.store.commit_queue import Operation
+from goodbot.store.postgres import connection, failures, opened
 from goodbot.store.postgres.opened import open_postgres
 
 from tests import postgres
@@ -132,6 +135,209 @@ async def test_a_database_that_sorts_otherwise_is_refused(tmp_path: Path) -> Non
             await open_postgres(postgres.named(name), tmp_path / "goodbot.db")
     finally:
         postgres.ask(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize(("provider", "sorts"), [("i", "C"), ("c", "C.UTF-8")])
+async def test_a_sort_by_another_provider_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, sorts: str
+) -> None:
+    found = connection._FOUND.replace("datlocprovider::text", f"'{provider}'")
+    monkeypatch.setattr(connection, "_FOUND", found.replace("coalesce(datlocale, datcollate)", f"'{sorts}'"))
+    with pytest.raises(StoreError, match=f"the database sorts as {sorts}: make one"):
+        await open_postgres(postgres.url_of(tmp_path / "goodbot.db"), tmp_path / "goodbot.db")
+
+
+async def test_a_pooler_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection.ServerConnection, "pid", 1)  # a pooler tells a number of its own
+    with pytest.raises(StoreError, match="a pooler stands between"):
+        await open_postgres(postgres.url_of(tmp_path / "goodbot.db"), tmp_path / "goodbot.db")
+
+
+async def test_what_a_role_sets_is_set_for_the_session(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    name = postgres.database_of(path)
+    url = postgres.url_of(path)
+    others = {
+        "statement_timeout": "1ms",
+        "idle_session_timeout": "1ms",
+        "transaction_timeout": "1ms",
+        "default_transaction_isolation": "serializable",
+        "client_encoding": "LATIN1",
+        "standard_conforming_strings": "off",
+        "extra_float_digits": "-1",
+        "transform_null_equals": "on",
+    }
+    store = await open_postgres(url, path)
+    try:
+        for setting, value in others.items():
+            postgres.ask(f"ALTER DATABASE {name} SET {setting} = '{value}'")
+        db = await connection.connect(url, path)
+        try:
+            found = {setting: (await db.plain(f"SHOW {setting}"))[0][0] for setting in others}
+            assert found == {setting: connection._SETTINGS[setting] for setting in others}
+        finally:
+            await db.close()
+    finally:
+        for setting in others:
+            postgres.ask(f"ALTER DATABASE {name} RESET {setting}")
+        await store.close()
+
+
+@pytest.mark.parametrize("code", ["57P05", "25P03", "25P04", "25006"])
+def test_these_ask_for_another_connection(code: str) -> None:
+    assert failures.lost(require("psycopg").errors.lookup(code)())
+
+
+STANDBY = "the database server can only be read: let"
+
+
+async def test_a_server_that_only_reads_is_told_until_it_writes_again(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    url, name = postgres.url_of(path), postgres.database_of(path)
+    store = await open_postgres(url, path)
+    other = f"ALTER DATABASE {name} SET default_transaction_read_only = on"
+    try:
+        postgres.ask(other)
+        with pytest.raises(StoreError, match=STANDBY):
+            await store.write(read_only)
+        assert store.trouble.startswith(STANDBY)
+        with pytest.raises(StoreError, match=STANDBY):
+            await store.write(put("a"))
+        postgres.ask(
+            f"SET default_transaction_read_only = off; {other.replace('SET', 'RESET', 1).replace(' = on', '')}"
+        )
+        await store.write(put("b"))
+        assert (store.trouble, postgres.names(store) >= {"b"}) == ("", True)
+    finally:
+        await store.close()
+
+
+async def read_only(db: Any) -> None:
+    """Write as on a server that has become a standby."""
+    await db.plain("SET LOCAL transaction_read_only = on")
+    await settings.set_switch(db, "a", "1")
+
+
+async def test_one_that_only_reads_is_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    url = postgres.url_of(path)
+    with pytest.raises(StoreError, match=STANDBY):
+        await open_postgres(f"{url}&options=-cdefault_transaction_read_only%3Don", path)
+
+
+def put(name: str) -> Operation[None]:
+    return lambda db: settings.set_switch(db, name, "1")
+
+
+def writer(store: Store) -> int:
+    """The server's number for the connection that writes."""
+    [(pid,)] = postgres.ask(
+        "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+        " WHERE locktype = 'advisory' AND datname = current_database()",
+        postgres.database_of(store.path),
+    )
+    return int(pid)
+
+
+async def lose(store: Store) -> None:
+    """Let a store lose the connection that writes."""
+    postgres.ask(f"SELECT pg_terminate_backend({writer(store)}, 5000)")
+    with pytest.raises(StoreError, match="cannot be reached"):
+        await store.write(put("lost"))
+
+
+@pytest.mark.parametrize(
+    "meanwhile", ["UPDATE goodbot_schema SET schema = schema + 1", "DROP TABLE goodbot_schema CASCADE", ""]
+)
+async def test_data_that_another_one_had_meanwhile_are_not_gone_on_with(
+    tmp_path: Path, meanwhile: str
+) -> None:
+    path = tmp_path / "goodbot.db"
+    url = postgres.url_of(path)
+    store = await open_postgres(url, path)
+    try:
+        await store.write(put("before"))
+        await lose(store)
+        if meanwhile:
+            postgres.ask(meanwhile, postgres.database_of(path))
+        else:
+            other = await open_postgres(url, path)
+            with pytest.raises(StoreError, match="another goodbot uses the data"):
+                await store.write(put("after"))
+            await other.close()
+        for _ in range(2):
+            with pytest.raises(StoreError, match=r"start goodbot again|holds something else"):
+                await store.write(put("after"))
+        assert store.trouble
+        assert "after" not in postgres.names(store)
+    finally:
+        await store.close()
+
+
+async def test_our_own_connection_is_not_called_another_goodbot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection._SETTINGS, "lock_timeout", "100ms")
+    path = tmp_path / "goodbot.db"
+    store = await open_postgres(postgres.url_of(path), path)
+    try:
+        with pytest.raises(StoreError, match="still holds the connection that was lost: it is tried again"):
+            await store._reopen()
+    finally:
+        await store.close()
+
+
+READS = (
+    "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class",  # as pg_dump does
+    "BEGIN; SELECT pg_current_xact_id()",  # as what is prepared does
+)
+
+
+@pytest.mark.parametrize("reads", READS)
+async def test_nothing_is_called_gone_while_others_can_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: str
+) -> None:
+    monkeypatch.setattr(opened, "_PATIENCE", 0.0)
+    path = tmp_path / "goodbot.db"
+    store = await open_postgres(postgres.url_of(path), path)
+    try:
+        await store.write(put("said"))
+        with require("psycopg").connect(postgres.url_of(path), autocommit=True) as other:
+            for one in reads.split(";"):
+                other.execute(one)
+            await store.write(lambda db: db.execute("DELETE FROM switches WHERE name = 'said'"))
+            with pytest.raises(StoreError, match="still being read: it is tried again soon"):
+                await store.compact()
+        monkeypatch.undo()
+        await store.compact()
+        assert dead(path, "switches", "said") == 0
+    finally:
+        await store.close()
+
+
+async def test_the_planner_quotes_nobody_who_was_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "goodbot.db"
+    store = await open_postgres(postgres.url_of(path), path)
+    name = postgres.database_of(path)
+    try:
+        for number in range(3):
+            await store.write(put(f"unheard-of-{number}"))
+        postgres.ask("ANALYZE switches", name)
+        assert dead(path, "pg_statistic", "unheard-of") > 0
+        await store.write(lambda db: db.execute("DELETE FROM switches"))
+        await store.compact()
+        assert dead(path, "pg_statistic", "unheard-of") == 0
+        assert dead(path, "switches", "unheard-of") == 0
+    finally:
+        await store.close()
+
+
+def dead(path: Path, table: str, word: str) -> int:
+    """How often a table's file has a word, whoever may see it."""
+    name = postgres.database_of(path)
+    postgres.ask("CHECKPOINT", name)
+    [(file,)] = postgres.ask(f"SELECT pg_relation_filepath('{table}')", name)
+    return (postgres.server() / "data" / file).read_bytes().count(word.encode())
 
 
 def test_doctor_looks_at_a_server_too(tmp_path: Path) -> None:

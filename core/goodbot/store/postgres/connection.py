@@ -61,7 +61,7 @@ _WRITER = "pg_advisory_xact_lock(hashtextextended('goodbot writes ' || current_s
 _RUNS = "hashtextextended('goodbot runs ' || current_schema(), 0)"
 _DAEMON = f"pg_advisory_lock({_RUNS})"
 _HOLDER = (
-    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND datname = current_database()"
+    "SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database AND datname = current_database()"  # noqa: S608
     f" WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32 | objid::bigint) = {_RUNS}"
 )
 _LOCKED = "55P03"
@@ -252,7 +252,10 @@ async def _require(db: ServerConnection) -> None:
     """Refuse a server on which the store's promises do not hold. Raises StoreError."""
     ((*settings, provider, collation, pid),) = await db.plain(_FOUND)
     if pid != db.pid:
-        pooler = "a pooler stands between goodbot and the database server: let [store] url lead to the server itself"
+        pooler = (
+            "a pooler stands between goodbot and the database server: let [store] url lead to the server "
+            "itself"
+        )
         raise StoreError(Worded(pooler))
     for (name, value), found in zip(_MUST.items(), settings, strict=True):
         if found != value:

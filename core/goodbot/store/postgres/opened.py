@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from goodbot.api.rewards import RewardPolicy
+from goodbot.base.clock import SystemClock
 from goodbot.base.errors import NewerDataError, StoreError
 from goodbot.base.worded import Worded
 from goodbot.store import Store, teaching
@@ -122,12 +122,13 @@ class PostgresStore(Store):
 
         Raises StoreError where somebody goes on reading.
         """
-        now = str((await self._ask("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")))
-        until = time.monotonic() + _PATIENCE
+        now = str(await self._ask("SELECT pg_snapshot_xmax(pg_current_snapshot())::text"))
+        clock = SystemClock()  # the server's time goes by, whatever clock there is here
+        until = clock.monotonic() + _PATIENCE
         while await self._ask(_SEEN, now):
-            if time.monotonic() >= until:
+            if clock.monotonic() >= until:
                 raise StoreError(Worded("the database is still being read: it is tried again soon"))
-            await asyncio.sleep(0.1)
+            await clock.sleep(0.1)
 
     async def _ask(self, sql: str, *values: Any) -> Any:
         """One value out of what the connection that reads is told."""
