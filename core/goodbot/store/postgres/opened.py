@@ -103,8 +103,8 @@ class PostgresStore(Store):
 
         async def tables(db: aiosqlite.Connection) -> None:
             ours = cast("ServerConnection", db)
+            await ours.plain(_FORGET)
             for (table,) in await ours.plain(_TABLES):
-                # The planner's notes quote what was most frequent: they are made anew, too.
                 await ours.plain(f'VACUUM (FULL, ANALYZE) "{table}"')
 
         async def notes(db: aiosqlite.Connection) -> None:
@@ -161,6 +161,11 @@ _TABLES = (
     "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
     " ORDER BY relname"
 )
+_FORGET = (
+    "SELECT count(pg_clear_attribute_stats(schemaname::text, tablename::text, attname::text, inherited)::text"
+    ") FROM pg_stats WHERE schemaname = current_schema()"
+)
+"""The planner's notes quote what is most frequent; of a table that is empty they would not be made anew."""
 _SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
     " WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
