@@ -250,7 +250,7 @@ def on_postgres(monkeypatch: pytest.MonkeyPatch) -> None:
         return await open_postgres(url_of(path), path, policy)
 
     async def chosen(path: Path, where: StoreConfig, policy: RewardPolicy | None = None) -> Store:
-        return await at(path, policy)
+        return await open_postgres(where.url or url_of(path), path, policy)
 
     monkeypatch.setattr(Store, "open", at)
     monkeypatch.setattr("goodbot.daemon.app.open_store", chosen)

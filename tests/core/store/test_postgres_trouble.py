@@ -248,8 +248,9 @@ async def lose(store: Store) -> None:
     "meanwhile", ["UPDATE goodbot_schema SET schema = schema + 1", "DROP TABLE goodbot_schema CASCADE", ""]
 )
 async def test_data_that_another_one_had_meanwhile_are_not_gone_on_with(
-    tmp_path: Path, meanwhile: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
+    monkeypatch.setitem(connection._SETTINGS, "lock_timeout", "100ms")
     path = tmp_path / "goodbot.db"
     url = postgres.url_of(path)
     store = await open_postgres(url, path)
