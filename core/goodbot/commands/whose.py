@@ -91,7 +91,10 @@ async def back(call: Call, whose: str) -> Result:
     """Go back from a version of their own, to the one before it or to what answers everybody."""
     s, language = call.services, call.user.language
     active = await s.registry.active()
-    target = await s.registry.clean_ancestor((await s.registry.row(active)).parent)
+    row = await s.registry.row(active)
+    while row.run is None:  # only its shared part was exchanged: the one before has learnt the same
+        row = await s.registry.row(row.parent)
+    target = await s.registry.clean_ancestor(row.parent)
     if target != BASE and (await s.registry.row(target)).scope != s.registry.scope:
         target = BASE
     name = f"v{target}" if target else say("own_shared", language)

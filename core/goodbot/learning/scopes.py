@@ -147,7 +147,7 @@ class Scopes:
         if self.kind == "shared":
             return None
         model, enough = self._core.model.name, self._core.config.training.min_ratings
-        for key in await self._store.read(lambda db: scopes.waiting(db, model, enough)):
+        for key in await self._store.read(lambda db: scopes.waiting(db, model, self.kind, enough)):
             if await self._store.read(lambda db, key=key: self._is_due(db, key, enough)):
                 return Trainer(self.on(key), self.registry(key), self._memory, ask=self._asks(key))
         return None
@@ -177,10 +177,11 @@ class Scopes:
                 await self.look(scheduler)
 
     async def look(self, scheduler: Scheduler) -> bool:
-        """Start what is due, if nothing else trains or is about to; whether it did."""
+        """Start what is due, if nothing else trains or is about to; whether it did.
+
+        Where nothing is due, one that is behind is put on the shared version of now.
+        """
         await self.tidy()
-        if not scheduler.training:
-            await self._rebasing.look()
         readiness = await scheduler.readiness()
         if scheduler.training or readiness.due or readiness.condition.name not in _OTHERS:
             return False
@@ -190,6 +191,8 @@ class Scopes:
             return False
         enough = config.min_ratings
         trainer = None if self._core.plugins.veto_training(enough) else await self.next()
+        if trainer is None and not scheduler.training:
+            await self._rebasing.look(lambda: scheduler.training)
         if trainer is None or scheduler.training:
             return False
         await scheduler.start(

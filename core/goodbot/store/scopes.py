@@ -121,24 +121,39 @@ async def held_up(db: aiosqlite.Connection) -> list[str]:
     return [key for (key,) in rows]
 
 
-async def behind(db: aiosqlite.Connection, model: str) -> list[tuple[str, int, int]]:
-    """The scopes whose version holds another shared one than answers everybody, with both of these."""
+async def behind(db: aiosqlite.Connection, model: str, kind: ScopeKind) -> list[tuple[str, int, int]]:
+    """The scopes whose version holds another shared one than answers everybody, with both of these.
+
+    Without those of which a question is open or a version waits: either is about the version of now.
+    """
     now = await adapters.pointer(db, SHARED, model)
     if await adapters.tainted(db, now):
         return []  # it is about to be replaced
     rows = await fetch(
         db,
         "SELECT p.scope, a.version, a.metrics FROM pointers p JOIN adapters a ON a.version = p.version"
-        " WHERE p.scope <> ? AND p.model = ? AND a.tainted = '' ORDER BY p.updated_at",
+        " WHERE p.scope <> ? AND p.model = ? AND a.tainted = ''"
+        " AND NOT EXISTS (SELECT 1 FROM comparisons c"
+        " WHERE (c.scope, c.model) = (p.scope, p.model) AND c.closed_at IS NULL)"
+        " AND NOT EXISTS (SELECT 1 FROM adapters w WHERE (w.scope, w.model) = (p.scope, p.model)"
+        " AND w.waits <> '' AND w.tainted = '' AND w.erased_at IS NULL)"
+        " ORDER BY p.updated_at",
         (SHARED, model),
     )
     parts = [
-        (key, version, json.loads(metrics).get(adapters.SHARED_PART, now)) for key, version, metrics in rows
+        (key, version, json.loads(metrics).get(adapters.SHARED_PART, now))
+        for key, version, metrics in rows
+        if _is(kind, key)
     ]
     return [(key, version, now) for key, version, part in parts if part != now]
 
 
-async def waiting(db: aiosqlite.Connection, model: str, enough: int) -> list[str]:
+def _is(kind: ScopeKind, key: str) -> bool:
+    """Whether a scope is of the kind that is set now; what another setting has left answers nobody."""
+    return key.startswith(f"{kind} ")
+
+
+async def waiting(db: aiosqlite.Connection, model: str, kind: ScopeKind, enough: int) -> list[str]:
     """The scopes with a run under way, then those with so many ratings that they have not learnt from.
 
     The more there are, the sooner.
@@ -152,7 +167,7 @@ async def waiting(db: aiosqlite.Connection, model: str, enough: int) -> list[str
         " ORDER BY count(*) DESC, own)",
         {"model": model, "enough": enough, "shared": SHARED},
     )
-    return list(dict.fromkeys(key for key, _ in rows))
+    return list(dict.fromkeys(key for key, _ in rows if _is(kind, key)))
 
 
 async def regroup(db: aiosqlite.Connection, persons: Sequence[str]) -> None:

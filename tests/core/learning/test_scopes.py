@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,11 @@ async def test_it_continues_the_shared_one_and_goes_when_that_is_withdrawn(tmp_p
         first = next(iter(await bot.trained_by(1)))
         await bot.command("undo", first)
         assert await bot.store.read(lambda db: adapters.tainted(db, 3))
+
+        async def withdrawn() -> bool:
+            return await bot.app.registry.active() == 0
+
+        await until(withdrawn)
         assert await version(bot, ADA) == await version(bot, BOB)
 
 
@@ -260,49 +266,139 @@ async def test_status_why_and_rollback_are_about_the_own_version(tmp_path: Path)
         assert await version(bot, "owner") == 0
 
 
-async def test_what_was_learnt_is_put_on_the_shared_version_that_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, str]] = []
+class Writing:
+    """What the converter makes of real weights: `tests/training/test_sums.py` has that."""
 
-    async def rebase(self: object, own: Path, rests_on: Path | None, onto: Path | None, output: Path) -> None:
-        """What the converter makes of real weights: `tests/training/test_sums.py` has that."""
-        assert rests_on is not None
-        assert onto is not None
-        asked.append((rests_on.name[:7], onto.name[:7]))
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+        monkeypatch.setattr(Formats, "rebase", self._rebase)
+
+    async def _rebase(self, own: Path, rests_on: Path | None, onto: Path | None, output: Path) -> None:
+        self.asked.append((own.name[:7], onto.name[:7] if onto else ""))
         output.mkdir()
         for name in ("adapter_config.json", "adapter_model.safetensors"):
             (output / name).write_bytes((own / name).read_bytes())
+        if self.meanwhile is not None:
+            await self.meanwhile()
 
-    monkeypatch.setattr(Formats, "rebase", rebase)
+
+@pytest.fixture
+def writing(monkeypatch: pytest.MonkeyPatch) -> Writing:
+    return Writing(monkeypatch)
+
+
+async def goes_back(bot: Bot, who: str) -> str:
+    """From the version that answers that person alone; what is said then."""
+    await bot.command("rollback", user=who)
+    return await bot.command("rollback", "yes", user=who)
+
+
+async def learn(bot: Bot, who: str) -> list[Answer]:
+    """That person's own version, before the shared one moves; what it may have learnt from."""
+    answers = await rated(bot, who)
+    assert await trains(bot)
+    return answers
+
+
+async def moves_on(bot: Bot) -> int:
+    """Another shared version answers; nobody has anything to learn from."""
+    before = await bot.app.registry.active()
+    await rated(bot, "owner")
+
+    async def moved() -> bool:
+        return await bot.app.registry.active() != before
+
+    await until(moved)
+    await bot.settle()
+    assert await trains(bot), "the owner's own, before anything is put on it"
+    return await bot.app.registry.active()
+
+
+async def test_what_was_learnt_is_put_on_the_shared_version_that_comes(
+    tmp_path: Path, writing: Writing
+) -> None:
     async with opened(tmp_path) as bot:
-        await rated(bot, "owner")
-        await until(bot.app.registry.active)
+        for who in (ADA, BOB):
+            await learn(bot, who)
+        shared = await moves_on(bot)
+        assert writing.asked == [], "what is to be trained goes before"
         await bot.command("pause")
-        await rated(bot, ADA)
-        trainer = await bot.app.scopes.next()
-        while trainer is not None:  # the owner has one, too
-            await trainer.run(())
-            trainer = await bot.app.scopes.next()
-        hers = await version(bot, ADA)
-        registry = bot.app.scopes.registry(HER)
-        assert (await registry.row(hers)).metrics["shared"] == 1
-        await bot.command("resume")
-        await rated(bot, "owner")
-
-        async def moved() -> bool:
-            return await bot.app.registry.active() not in (0, 1)
-
-        await until(moved)
-        await bot.settle()
-        shared = await bot.app.registry.active()
         await trains(bot)
-        now = await registry.row(await version(bot, ADA))
-        assert (now.parent, now.metrics["shared"]) == (hers, shared)
-        assert asked == [("v000001", f"v{shared:06}")] * 2
+        assert writing.asked == [], "pause holds for all"
+        await bot.command("resume")
+        assert not await trains(bot)
+        assert writing.asked == [("v000001", f"v{shared:06}")], "one at a time"
+        await trains(bot)
+        await trains(bot)
+        assert writing.asked == [(f"v00000{hers}", f"v{shared:06}") for hers in (1, 2)]
+        now = await bot.app.scopes.registry(HER).row(await version(bot, ADA))
+        assert (now.parent, now.metrics["shared"], now.run) == (1, shared, None)
         run = (await bot.app.registry.row(shared)).run or 0
         gone = await bot.store.write(lambda db: adapters.mark(db, SHARED, {run}, "a test"))
         assert {shared, now.version} <= {*gone}, "it is a part of what answered her"
+
+
+@pytest.mark.parametrize("what", ["undo", "forget", "rollback", "withdrawn", "training", "number"])
+async def test_what_has_changed_while_it_was_written_is_not_put_on(
+    tmp_path: Path, writing: Writing, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async with opened(tmp_path) as bot:
+        answers = await learn(bot, ADA)
+        shared = await moves_on(bot)
+
+        async def meanwhile() -> None:
+            if what == "undo":
+                for number, answer in enumerate(answers):
+                    await bot.unreact(answer, "👍" if number % 2 == 0 else "👎", user=ADA)
+            elif what == "forget":
+                await bot.command("forget", "me", user=ADA)
+                await bot.command("forget", "me yes", user=ADA)
+            elif what == "rollback":
+                await goes_back(bot, ADA)
+            elif what == "withdrawn":
+                run = (await bot.app.registry.row(shared)).run or 0
+                await bot.store.write(lambda db: adapters.mark(db, SHARED, {run}, "a test"))
+            elif what == "number":
+                given, real = iter([shared]), adapters.next_version
+
+                async def next_version(db: Any) -> int:
+                    return next(given, 0) or await real(db)
+
+                monkeypatch.setattr(adapters, "next_version", next_version)
+
+        def there() -> int:
+            return len([*bot.app.registry.root.glob("v*")])
+
+        writing.meanwhile = meanwhile
+        before, lie = await rows(bot.store, "SELECT max(version) FROM adapters"), there()
+        await bot.app.scopes._rebasing.look(lambda: what == "training")
+        assert len(writing.asked) == 1
+        assert await rows(bot.store, "SELECT max(version) FROM adapters") == before
+        assert there() <= lie, "nothing is left of it"
+        if what in ("training", "number"):
+            writing.meanwhile = None
+            await bot.app.scopes._rebasing.look(lambda: False)
+            assert await version(bot, ADA) == shared + 2, "it is tried anew"
+
+
+async def test_who_goes_back_does_not_come_to_what_was_only_put_on_another(
+    tmp_path: Path, writing: Writing
+) -> None:
+    async with opened(tmp_path) as bot:
+        for _ in range(2):
+            await learn(bot, ADA)
+        shared = await moves_on(bot)
+        await trains(bot)
+        assert await version(bot, ADA) == 5, "v2 on the new one"
+        assert "v1 answers again" in await goes_back(bot, ADA)
+        await trains(bot)
+        again = await bot.app.scopes.registry(HER).row(await version(bot, ADA))
+        assert (again.version, again.parent) == (6, 1)
+        assert "the shared version answers again" in await goes_back(bot, ADA)
+        await trains(bot)
+        assert await version(bot, ADA) == shared
+        assert len(writing.asked) == 2
 
 
 async def test_where_others_read_along_nobodys_own_version_answers(tmp_path: Path) -> None:

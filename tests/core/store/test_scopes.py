@@ -36,6 +36,7 @@ from goodbot.store import (
     raters,
     reporting,
     runs,
+    scopes,
     settings,
     training_pool,
     turns,
@@ -322,3 +323,62 @@ def test_each_scope_has_an_answer_of_its_own(reader: str, told: dict[str, tuple[
         assert first not in ("0", "None", "False", "[]", "{}")
     else:
         assert first != second
+
+
+async def test_what_waits_and_what_is_behind_is_of_the_kind_that_is_set(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path / "goodbot.db")
+    keys = ("person loopback:ada", "channel den", "team slack T1")
+
+    async def fill(db: Any) -> None:
+        await _Filled(db, FIRST, "s")._version(1, None)
+        await adapters.move_pointer(db, SHARED, "m", 0, 1, 1.0)
+        for number, key in enumerate(keys, 2):
+            filled = _Filled(db, replace(SECOND, scope=key), key)
+            await filled._version(number, await filled._run([], "", 2.0))
+            await db.execute("UPDATE adapters SET metrics = '{\"shared\": 0}' WHERE version = ?", (number,))
+            await adapters.move_pointer(db, key, "m", 0, number, float(number))
+
+    try:
+        await store.write(fill)
+        kinds: tuple[Any, ...] = ("person", "channel", "team")
+        for number, (kind, key) in enumerate(zip(kinds, keys, strict=True), 2):
+            behind = await store.read(lambda db, kind=kind: scopes.behind(db, "m", kind))
+            assert behind == [(key, number, 1)]
+            assert await store.read(lambda db, kind=kind: scopes.waiting(db, "m", kind, 8)) == [key]
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("what", ["asked", "waits"])
+async def test_what_has_a_question_or_a_version_that_waits_is_not_behind(tmp_path: Path, what: str) -> None:
+    store = await Store.open(tmp_path / "goodbot.db")
+
+    async def fill(db: Any) -> None:
+        await _Filled(db, FIRST, "s")._version(1, None)
+        await adapters.move_pointer(db, SHARED, "m", 0, 1, 1.0)
+        filled = _Filled(db, SECOND, "p")
+        for number in (2, 3):
+            await filled._version(number, await filled._run([], "activated", 2.0))
+        await db.execute("UPDATE adapters SET metrics = '{\"shared\": 0}' WHERE version > 1")
+        await adapters.move_pointer(db, SECOND.scope, "m", 0, 2, 2.0)
+
+    async def begin(db: Any) -> None:
+        if what == "asked":
+            await comparisons.open_(db, SECOND, run=1, old=0, new=2, held=False, now=5.0)
+        else:
+            await adapters.hold(db, 3, adapters.UNSERVED)
+
+    async def end(db: Any) -> None:
+        if what == "asked":
+            found = await comparisons.current(db, SECOND)
+            assert found is not None
+            await comparisons.close(db, found, "passed", 6.0)
+        else:
+            await adapters.mark(db, SECOND.scope, {2}, "a test")
+
+    try:
+        for change, late in ((fill, 1), (begin, 0), (end, 1)):
+            await store.write(change)
+            assert len(await store.read(lambda db: scopes.behind(db, "m", "person"))) == late, change
+    finally:
+        await store.close()
