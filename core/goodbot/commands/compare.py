@@ -165,12 +165,13 @@ async def _chosen(call: Call, word: str, number: int | None = None) -> Result:
 async def _chose(call: Call, pair: Pair, word: str) -> bool:
     """Keep a choice, and what it says of the two answers; False when it is too late."""
     s, choice = call.services, blind.choice(pair, word)
+    teaches = s.authorization.may(call.user, Grant.RATE)  # who may not, still says what answers them
 
     async def operation(db: aiosqlite.Connection) -> bool:
         now = s.clock.now()
         if not await comparisons.choose(db, pair, choice, person(call.user), now):
             return False
-        for turn, value in await choices.answers(db, pair, choice, now):
+        for turn, value in await choices.answers(db, pair, choice, now) if teaches else ():
             await s.ratings.chosen(db, _rating(call, turn, RatingKind.RATE, value))
         return True
 

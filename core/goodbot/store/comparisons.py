@@ -13,6 +13,7 @@ from goodbot.api.server import Generated
 from goodbot.api.turns import Turn
 from goodbot.base.sampling import Filters
 from goodbot.store import adapters, codec, runs, turns
+from goodbot.store.pools import PERSON
 from goodbot.store.prompts import ASKABLE
 from goodbot.store.query import Row, fetch, records
 from goodbot.store.training_pool import Pool
@@ -172,8 +173,9 @@ async def prompts(
     """The newest different questions of a person's accounts (`connector:id`) that may be learnt from.
 
     Those that `run` has not learnt come first: on the others it repeats what it was taught. Of their
-    last 300 answers.
+    last 300 answers; for a person's own version those of private chats alone, where it answers.
     """
+    alone = " AND channel_kind = 'private'" if pool.scope.startswith(PERSON) else ""
     rows = await fetch(
         db,
         pool.asked(
@@ -182,7 +184,7 @@ async def prompts(
             " (SELECT seq, id, messages FROM turns t WHERE (connector, talker) IN"
             "  (SELECT substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1)"
             "   FROM json_each(:accounts)) AND (t.scope, t.model) = (:scope, :model) AND trainable"
-            f"  AND {ASKABLE} AND response <> '' ORDER BY seq DESC LIMIT :newest) t"
+            f"  AND {ASKABLE} AND response <> ''{alone} ORDER BY seq DESC LIMIT :newest) t"
             " WHERE NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = t.id)"
             " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
             " GROUP BY json_extract(t.messages, '$[#-1].content') ORDER BY learnt, 2 DESC LIMIT :limit"
