@@ -22,6 +22,7 @@ from goodbot.store.query import fetch
 
 TEAMS = ("slack", "teams")
 """The platforms that tell teams apart: there an account of goodbot is one in a workspace, or in a tenant."""
+_CHANNEL = "channel "
 _NOBODY = "forgotten"
 """The scope of what was learnt from somebody who is forgotten, until its files are gone."""
 
@@ -31,7 +32,7 @@ async def of(db: aiosqlite.Connection, kind: ScopeKind, channel: ChannelRef, per
     if kind == "person":
         return f"{PERSON}{await people.identity(db, person)}"
     if kind == "channel":
-        return f"channel {notes.channel_key(channel)}"
+        return f"{_CHANNEL}{notes.channel_key(channel)}"
     if kind == "team" and channel.connector in TEAMS:
         return f"team {channel.connector} {channel.account}"
     return ""
@@ -171,13 +172,23 @@ async def waiting(db: aiosqlite.Connection, model: str, kind: ScopeKind, enough:
 
 
 async def regroup(db: aiosqlite.Connection, persons: Sequence[str]) -> None:
-    """These accounts are one person from now on, or were until now: so are their answers."""
-    for who in persons:
+    """These accounts are one person from now on, or were until now: so are their answers.
+
+    Where that is news, the answers teach anew, and what they taught under the other name answers nobody.
+    """
+    keys = {who: f"{PERSON}{await people.identity(db, who)}" for who in persons}
+    for who, key in keys.items():
         connector, _, id_ = who.partition(":")
         await db.execute(
-            "UPDATE turns SET own = ? WHERE (connector, talker) = (?, ?) AND substr(own, 1, ?) = ?",
-            (f"{PERSON}{await people.identity(db, who)}", connector, id_, len(PERSON), PERSON),
+            "UPDATE turns SET own = ?, own_spent = NULL"
+            " WHERE (connector, talker) = (?, ?) AND substr(own, 1, ?) = ? AND own <> ?",
+            (key, connector, id_, len(PERSON), PERSON, key),
         )
+        if (before := f"{PERSON}{who}") not in keys.values():
+            running = await fetch(db, "SELECT id FROM runs WHERE (scope, state) = (?, 'running')", (before,))
+            await runs.let_go(db, [run for (run,) in running], "kept_joined")
+            await db.execute("DELETE FROM comparisons WHERE scope = ? AND closed_at IS NULL", (before,))
+            await db.execute("DELETE FROM pointers WHERE scope = ?", (before,))
 
 
 async def forget(
@@ -189,8 +200,7 @@ async def forget(
     pointer of `scope` and `model` stays. Part of forgetting them, before the rows go that say who taught.
     """
     gone: list[int] = []
-    for who in persons:
-        key = f"{PERSON}{who}"
+    for key in [key for who in persons for key in (f"{PERSON}{who}", *await _private_chats(db, who))]:
         for table in ("pointers", "comparisons", "canaries"):
             await db.execute(f"DELETE FROM {table} WHERE scope = ?", (key,))  # noqa: S608
         gone += await adapters.mark(db, key, (), adapters.FORGOTTEN, again=True, everything=True)
@@ -207,6 +217,18 @@ async def forget(
     gone += await adapters.mark(db, scope, stale, adapters.FORGOTTEN, again=True)
     await move_other_pointers(db, scope, model)
     return gone
+
+
+async def _private_chats(db: aiosqlite.Connection, who: str) -> list[str]:
+    """The scopes of this account's private chats, where each channel has one."""
+    connector, _, id_ = who.partition(":")
+    rows = await fetch(
+        db,
+        "SELECT DISTINCT own FROM turns WHERE (connector, talker) = (?, ?) AND channel_kind = 'private'"
+        " AND substr(own, 1, ?) = ?",
+        (connector, id_, len(_CHANNEL), _CHANNEL),
+    )
+    return [key for (key,) in rows]
 
 
 async def move_other_pointers(db: aiosqlite.Connection, scope: str, model: str) -> None:
