@@ -21,6 +21,7 @@ from goodbot.commands.audit import name
 from goodbot.commands.base import Call, Result, wrong
 from goodbot.config.layout import beside
 from goodbot.learning.adapters.erasure import delete_replaced
+from goodbot.learning.training.folders import RunFolders
 from goodbot.store import exporting, forgetting, inbox, joining, people, settings
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ async def _forget(call: Call, who: str) -> Result:
     if done.ended_run:
         await s.scheduler.stop()
     try:
+        await RunFolders(s.config.home).remove_ended(s.store)
         exported = await asyncio.to_thread(exporting.files, s.config.home)
         await s.eraser.sweep()
         exported = [path for path in exported if not path.exists()]

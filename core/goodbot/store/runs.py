@@ -192,6 +192,11 @@ async def let_go(db: aiosqlite.Connection, running: Collection[int], why: str) -
     await db.executemany(query, [(ending, run) for run in running])
 
 
+async def unfinished(db: aiosqlite.Connection) -> set[int]:
+    """Those of all scopes that have no verdict yet."""
+    return {run for (run,) in await fetch(db, "SELECT id FROM runs WHERE state = 'running'")}
+
+
 async def live(db: aiosqlite.Connection, run: int) -> tuple[Reason, ...] | None:
     """With which ending a run's adapter went live; None when it did not, or is taken back."""
     kept = await value(db, "SELECT reason FROM runs WHERE id = ? AND state = 'activated'", (run,))

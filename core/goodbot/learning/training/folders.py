@@ -7,6 +7,7 @@ keeps to go on from, the newest is written to the staging directory, encrypted: 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -23,6 +24,7 @@ from goodbot.base.encrypted import ENDING
 from goodbot.base.errors import AdapterError, GoodbotError
 from goodbot.base.safe_tar import ArchiveError, add, copy, next_member
 from goodbot.config import clear, private
+from goodbot.store import Store, runs
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +74,19 @@ class RunFolders:
         with contextlib.suppress(GoodbotError, OSError):
             trees.remove(clear.of(self.staging) / f"run-{run}", ignore_errors=True)
 
-    def remove_all(self) -> None:
-        """All of all runs. Raises StoreError."""
-        for place in {self.staging, clear.of(self.staging)}:
-            for folder in place.glob("run-*"):
-                trees.remove(folder, ignore_errors=True)
+    async def remove_ended(self, store: Store) -> None:
+        """All of the runs that are over, whatever else is under way. Raises StoreError.
+
+        Who is forgotten has ended theirs in the store, and is in its checkpoints.
+        """
+        there = await asyncio.to_thread(self._all)  # before: what begins meanwhile is not among them
+        running = await store.read(runs.unfinished)
+        for folder in there:
+            if folder.name not in {f"run-{run}" for run in running}:
+                await asyncio.to_thread(trees.remove, folder, ignore_errors=True)
+
+    def _all(self) -> list[Path]:
+        return [one for place in {self.staging, clear.of(self.staging)} for one in place.glob("run-*")]
 
     def _kept(self, run: int) -> Path:
         return self.staging / f"run-{run}" / f"{CHECKPOINTS}.tar{ENDING}"

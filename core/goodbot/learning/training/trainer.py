@@ -131,8 +131,8 @@ class Trainer:
         if found is not None:
             self._gate = {}
             await self._finish(RunOutcome(run=found.run, state="superseded", ending=ending))
-        else:  # who is forgotten has ended it in the store, and is in its checkpoints
-            await asyncio.to_thread(self._folders.remove_all)
+        else:
+            await self._folders.remove_ended(self._store)
         return found is not None
 
     async def recover(self) -> str:

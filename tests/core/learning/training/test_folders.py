@@ -105,5 +105,5 @@ def test_without_encryption_it_works_in_the_staging_directory(tmp_path: Path) ->
     assert place == tmp_path / "staging" / "run-1"
     folders.keep(1)
     assert found(RunFolders(tmp_path).of(1)) == {"scores.json": "planted scores.json"}
-    folders.remove_all()
+    folders.remove(1)
     assert not place.exists()
