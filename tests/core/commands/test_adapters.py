@@ -227,7 +227,7 @@ async def test_of_many_versions_the_files_of_the_oldest_go_and_their_rows_stay(t
         "unpin",
         "import",
         "import /tmp/x y",
-        "export 1",
+        "export",
     ],
 )
 async def test_wrong_words_are_told_what_to_say(tmp_path: Path, words: str) -> None:

@@ -90,7 +90,8 @@ async def test_a_full_disk_elsewhere_is_not_told_as_one_here() -> None:
         await worker.serve(
             line, start, {"model": "m"}, number=0, of=1, address="127.0.0.2", summed=lambda numbers: numbers
         )
-    assert (await line.result(0))[0] == {"failed": {"kind": "error", "reason": "127.0.0.2: It is full."}}
+    failed = (await line.result(0))[0]["failed"]
+    assert (failed["kind"], failed["reason"]) == ("error", "127.0.0.2: It is full.")
 
 
 async def test_a_child_that_is_gone_before_it_was_told_anything_is_a_sentence() -> None:
