@@ -26,7 +26,7 @@ SPARED: dict[str, set[str]] = {
     "connectors/goodbot_connectors/slack/api.py": {"scope"},  # Slack's own word
     "connectors/goodbot_connectors/slack/setup.py": {"scopes"},  # the name of a part
     "core/goodbot/api/registry.py": {"policy"},  # a reward policy: to plugin authors
-    "core/goodbot/commands/settings_page.py": {"scopes"},  # the name of a setting
+    "core/goodbot/commands/settings_open.py": {"scopes"},  # the name of a setting
     "core/goodbot/conversation/notifications/serving.py": {"canary"},  # a key
     "core/goodbot/daemon/maintenance.py": {"canary"},  # a task's name
     "core/goodbot/inference/servers/ollama_tags.py": {"digest"},  # Ollama's own word

@@ -8,7 +8,18 @@ import binascii
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
 
-from goodbot.api.setup import Check, CheckState, ConnectorSetup, Identity, Manifest, Sketch, fail, ok, warn
+from goodbot.api.setup import (
+    Check,
+    CheckState,
+    ConnectorSetup,
+    Identity,
+    Manifest,
+    Question,
+    Sketch,
+    fail,
+    ok,
+    warn,
+)
 from goodbot.api.texts import explained, pauses, say
 from goodbot.api.texts.terminal import here, phrase, rephrased
 from goodbot.base.clock import Clock, SystemClock

@@ -24,6 +24,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.allow and (arguments.user or arguments.sign_out):
         raise UsageError(phrase("web_allow_alone"))
     args = ["sign-out"] if arguments.sign_out else [arguments.user] if arguments.user else []
+    args = ["allow", arguments.allow] if arguments.allow else args
     answer = call(arguments.home, "web", args, lambda _: None)
     if answer is None:
         raise UsageError(phrase("wrong_web_stopped"))

@@ -19,7 +19,7 @@ _OPEN = {
     "serving.sampling": "temperature top_k top_p min_p repetition_penalty",
     "training": "schedule min_ratings held_out start_small reward idle_seconds quiet_hours on_battery"
     " max_load max_gpu rater_share duplicate_limit age_half_life from_others replay_share anchors on_alarm"
-    " outvoted",
+    " outvoted scopes",
     "training.settings": "preset objective",
     "judge": "weight share minutes episodes",
     "adapters": "keep",

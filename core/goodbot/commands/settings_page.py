@@ -38,26 +38,6 @@ if TYPE_CHECKING:
 
 _WORDS = ("serving.system_prompt", "training.anchors")
 """They may hold anybody's words, and the trail is for ever."""
-_OPEN = {
-    "serving": "ask max_tokens thinking system_prompt notes history history_tokens language stars"
-    " buttons messages_per_minute megabytes_per_day ratings_per_day seed",
-    "serving.sampling": "temperature top_k top_p min_p repetition_penalty",
-    "training": "schedule min_ratings held_out start_small reward idle_seconds quiet_hours on_battery"
-    " max_load max_gpu rater_share duplicate_limit age_half_life from_others replay_share anchors on_alarm"
-    " outvoted scopes",
-    "training.settings": "preset objective",
-    "judge": "weight share minutes episodes",
-    "adapters": "keep",
-    "privacy": "unrated_days",
-    "log": "format level",
-}
-OPEN = frozenset(f"{section}.{name}" for section, names in _OPEN.items() for name in names.split()) | {
-    "serving.canary"
-}
-_LEARNING = "training.settings."
-_LEARNING_KINDS = ("switch", "whole", "number")
-_NOT_OPEN = frozenset({"training.settings.base_bits"})
-"""Numbers of a training that need more than a number: another package."""
 _NAMES = ("token", "secret", "password", "passphrase", "api_key", "apikey", "credentials")
 _LONGEST = 20_000
 _MOST = 1000

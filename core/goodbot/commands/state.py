@@ -227,7 +227,7 @@ def left_out(found: Sequence[Mapping[str, Any]], language: str = "") -> list[str
             language,
             answers=one["answers"],
             run=one["run"],
-            reason=retold(one["reason"], language),
+            reason=reworded(one["reason"], language),
         )
         for one in found
         if one["kind"] != FILTER

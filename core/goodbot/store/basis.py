@@ -56,7 +56,7 @@ async def changed(
     which = training_pool.fresh(replay)
     if repeated:
         which = f"{which} UNION ALL {training_pool.AGAIN}"
-    was = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(4))
+    was = ", ".join((*_SAID, *(f"CAST({one} AS INTEGER)" for one in _NUMBERS)))
     query = (
         f"SELECT * FROM (SELECT {was} FROM json_each(:then)"  # noqa: S608
         f" EXCEPT SELECT * FROM ({training_pool.CLAIMABLE.format(which)}))"

@@ -179,15 +179,15 @@ async def prompts(
     rows = await fetch(
         db,
         pool.asked(
-            "SELECT t.id, max(t.seq), EXISTS (SELECT 1 FROM run_items i"  # noqa: S608
-            " WHERE (i.run, i.turn) = (:run, t.id) AND i.split = 'train') AS learnt FROM"
-            " (SELECT seq, id, messages FROM turns t WHERE (connector, talker) IN"
+            "SELECT id, seq, EXISTS (SELECT 1 FROM run_items i"  # noqa: S608
+            " WHERE (i.run, i.turn) = (:run, id) AND i.split = 'train') AS learnt FROM turns WHERE seq IN"
+            " (SELECT max(t.seq) FROM (SELECT seq, id, messages FROM turns t WHERE (connector, talker) IN"
             "  (SELECT substr(value, 1, instr(value, ':') - 1), substr(value, instr(value, ':') + 1)"
             "   FROM json_each(:accounts)) AND (t.scope, t.model) = (:scope, :model) AND trainable"
             f"  AND {ASKABLE} AND response <> ''{alone} ORDER BY seq DESC LIMIT :newest) t"
             " WHERE NOT EXISTS (SELECT 1 FROM retries r WHERE r.turn = t.id)"
             " AND NOT EXISTS (SELECT 1 FROM set_aside s WHERE (s.turn, s.model) = (t.id, :model))"
-            " GROUP BY json_extract(t.messages, '$[#-1].content') ORDER BY learnt, 2 DESC LIMIT :limit"
+            " GROUP BY json_extract(t.messages, '$[#-1].content')) ORDER BY learnt, 2 DESC LIMIT :limit"
         ),
         {
             "run": run,

@@ -194,7 +194,8 @@ async def retired(db: aiosqlite.Connection, pool: Pool) -> list[Retired]:
     """The notes that the version in use goes without, each with the newest run that says so."""
     rows = await fetch(
         db,
-        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY} FROM ({notes.WITH_RATINGS}"  # noqa: S608
+        f"SELECT n.id, n.text, iif(n.scope = 'person', n.key, ''), {RETIRED_BY}, {REFUTED}"  # noqa: S608
+        f" FROM ({notes.WITH_RATINGS}"
         " FROM notes n WHERE n.id IN (SELECT note FROM run_notes WHERE state = 'retired')) n"
         " WHERE n.used ORDER BY n.id",
         pool.values(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A version is exported from the page of all versions: at once, or by a command to be copied; by owners alone."""
+"""A version is exported from the page of versions: at once, or by a command to copy; by owners alone."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ from goodbot.inference.models import resolve
 from goodbot.learning.rating_quality.contradictions import alarmed
 from goodbot.store import adapters, cipher, exporting, inspection, runs, settings
 from goodbot.store.pools import SHARED
+from goodbot.store.postgres.looking import NothingStoredError
 
 _LARGE_LOG = 256 * 1024 * 1024
 _RESTORE = "goodbot restore BACKUP"

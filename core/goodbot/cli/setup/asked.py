@@ -8,7 +8,7 @@ from typing import Any
 
 from goodbot.access.login import OWNER
 from goodbot.api.setup import ConnectorSetup, Question
-from goodbot.api.texts import commas, retold, reworded
+from goodbot.api.texts import commas, reworded
 from goodbot.base.errors import UsageError
 from goodbot.base.installed import missing_modules
 from goodbot.base.suggest import TERMINAL
@@ -97,7 +97,7 @@ def _decided(dialogue: Dialogue, question: Question, is_on: bool) -> bool:
         dialogue.forget(flag)
         values = commas(dialogue.language, *_SWITCHED)
         dialogue.trouble(dialogue.phrase("setup_can_be", flag=flag, answer=said, values=values))
-    text = retold(question.text, dialogue.language)
+    text = reworded(question.text, dialogue.language)
     return dialogue.confirm(flag, text, default=is_on) if dialogue.asks else is_on
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from goodbot.api.sentences import Reason, brief, clause, clause_of, sentence, words
 from goodbot.api.sentences import version as name_of
-from goodbot.api.texts import beside, commas, joined, pauses, retold, say
+from goodbot.api.texts import beside, commas, joined, pauses, reworded, say
 from goodbot.learning.training.readiness import Readiness
 from goodbot.store import news, quarantined, runs
 from goodbot.store.adapters import AdapterRow
@@ -60,7 +60,7 @@ def without(sent: quarantined.AsideCount, language: str = "") -> str:
         run=sent.run,
         answers=sent.answers,
         sender=sent.sender,
-        reason=retold(sent.reason, language),
+        reason=reworded(sent.reason, language),
     )
 
 

@@ -12,6 +12,8 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
+from goodbot.base.worded_parts import reason_in
+
 LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of a line, and of all that one request is answered."""
 _PART = 64 * 1024
@@ -59,7 +61,8 @@ def answer(line: bytes) -> Answer:
     found = json.loads(line)
     if not isinstance(found, dict) or "event" not in found:
         raise ValueError("that is no answer")
-    return cast("Answer", found)
+    said = cast("Answer", found)
+    return {**said, "reason": reason_in(said)} if "reason" in said else said
 
 
 def reason(said: object) -> str:

@@ -23,7 +23,8 @@ from goodbot.base import spawn
 from goodbot.base.errors import AdapterError, ServerError, message_of
 from goodbot.base.last_lines import drain
 from goodbot.base.worded import Worded
-from goodbot.base.worded_parts import reason_in
+from goodbot.inference.servers import sampler_lines
+from goodbot.inference.servers.sampler_lines import Answer, AnswerQueue
 
 logger = logging.getLogger(__name__)
 
@@ -263,14 +264,6 @@ def _there(path: Path) -> os.stat_result | None:
         return path.stat()
     except OSError:
         return None
-
-
-def _answer(line: bytes) -> Answer:
-    answer = json.loads(line)
-    if not isinstance(answer, dict) or "event" not in answer:
-        raise ValueError("that is no answer")
-    found = cast("Answer", answer)
-    return {**found, "reason": reason_in(found)} if "reason" in found else found
 
 
 def _tell(answer: Answer) -> None:

@@ -28,8 +28,8 @@ from goodbot_training.backends.ray import wire
 from goodbot_training.backends.ray.line import END, Orders, Result
 
 _LAST_LINES, _LAST_SECONDS = 20, 10.0
-_KIND, _REASON = 20, 500
-"""Characters of what a child says of a failure that are passed on."""
+_KIND = 20
+"""Characters of the kind of a failure that are passed on."""
 _ENDS = ("done", "failed")
 _SECONDS = 7 * 24 * 3600
 """What all processors together may compute for it, as for a trainer."""
@@ -97,10 +97,11 @@ async def serve(
 
 
 def _of(address: str, failed: Mapping[str, Any]) -> dict[str, Any]:
-    """A failure as another machine is told it: what is full there is not full here."""
-    kind = "error" if failed["kind"] == full_disk.KIND else failed["kind"]
-    reason = Worded("{address}: {why}", address=address, why=reason_in(failed))
-    return {"kind": kind, "reason": reason, **parts_of(reason)}
+    """A failure as another machine is told it: what is full there is not full here, and it is cut."""
+    kind, reason = str(failed.get("kind"))[:_KIND], reason_in(failed)
+    if kind != "nan":
+        reason = Worded("{address}: {why}", address=address, why=reason)
+    return {"kind": "error" if kind == full_disk.KIND else kind, "reason": reason, **parts_of(reason)}
 
 
 async def caged(model: Path) -> Pipes:

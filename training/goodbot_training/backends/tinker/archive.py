@@ -34,7 +34,8 @@ def unpack(archive: BinaryIO, directory: Path) -> None:
         with tarfile.open(fileobj=archive, mode="r:*") as tar:
             for number, member in enumerate(tar):
                 name = PurePosixPath(member.name).name
-                if number == _MEMBERS:
+                left -= member.size  # also what is passed over has to be unpacked
+                if number == _MEMBERS or left < 0:
                     raise AdapterError(Worded("The server's archive holds far more than an adapter."))
                 if not member.isreg() or name not in _LARGEST:
                     continue
