@@ -85,6 +85,8 @@ def test_a_question_without_room_for_more_is_asked_alone_and_a_longer_one_refuse
     system = "be kind " * 200
     with pytest.raises(TooLongError, match="about 10 characters"):
         prompts.compose(system, [], "x" * 1600, Room(context=800, answer=100))
+    with pytest.raises(TooLongError):
+        prompts.compose("be kind " * 2000, [], "", Room(context=800, answer=100))
     assert len(prompts.compose("", [exchange(0)], "x" * 9000, LARGE).context) == 1
 
 

@@ -135,6 +135,18 @@ async def test_a_note_is_compared_once_with_its_own_persons_ratings(tmp_path: Pa
         assert await lines(bot, tmp_path, 2) == [], "these answers follow it"
 
 
+async def test_a_child_that_names_other_notes_silences_none(tmp_path: Path) -> None:
+    async with rating(tmp_path, refute=False) as bot:
+        await asks(bot)
+        await bot.train()
+        await chip(bot, "long", "ada")
+        ids = [id_ for [id_] in await rows(bot.store, "SELECT id FROM notes")]
+        await bot.store.write(lambda db: distilled.refute(db, 1, ids))
+        [(note,)] = await rows(bot.store, "SELECT note FROM run_notes")
+        [(whose,)] = await rows(bot.store, f"SELECT key FROM notes WHERE id = {note}")
+        assert whose.endswith(":owner"), "it was made of an answer of that run, the other one was not"
+
+
 async def test_nothing_is_compared_where_there_are_no_notes(tmp_path: Path) -> None:
     async with rating(tmp_path, refute=False, where="never") as bot:
         await asks(bot)

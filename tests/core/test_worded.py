@@ -29,12 +29,12 @@ from goodbot.base.errors import (
 )
 from goodbot.base.suggest import Offered, instead
 from goodbot.base.worded import Worded, said_by
-from goodbot.base.worded_parts import parts_of, reason_in, reasons_in
+from goodbot.base.worded_parts import parts_of, reason_in, reasons_in, together
 from goodbot.cli import main
 from goodbot.config.described import described
 from goodbot.config.secrets import Secrets
 from goodbot.inference.models import directory
-from goodbot.inference.servers import sampler_process
+from goodbot.inference.servers import sampler_lines
 from goodbot.inference.servers.upstream import Upstream, UpstreamResponse
 from goodbot.learning import worker_process
 from goodbot.learning.training import outcome
@@ -250,7 +250,7 @@ SAID = Worded(
 @pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
 def test_what_a_child_says_in_parts_is_told_in_the_readers_language(language: str) -> None:
     line = json.dumps({"event": "error", "kind": "adapter", "reason": SAID, **parts_of(SAID)})
-    found = sampler_process._answer(line.encode())["reason"]
+    found = sampler_lines.answer(line.encode())["reason"]
     assert found == reason_in(json.loads(line)) == "The adapter in /a b cannot be read: w holds 3 tensors"
     inner = say("child_tensors", language, name="w", number=3)
     assert reworded(found, language) == say("child_unread", language, directory="/a b", why=inner)
@@ -259,7 +259,7 @@ def test_what_a_child_says_in_parts_is_told_in_the_readers_language(language: st
 def test_a_plain_text_of_a_child_stays_one() -> None:
     assert parts_of("The moon is full.") == parts_of(Worded("it is not UTF-8")) == {}
     assert reason_in({"reason": "The moon is full."}) == "The moon is full."
-    assert sampler_process._answer(b'{"event": "ok"}') == {"event": "ok"}
+    assert sampler_lines.answer(b'{"event": "ok"}') == {"event": "ok"}
     assert len(reason_in({"reason": "x" * 10_000})) == 500
     clause = {"reason": SAID, **parts_of(Worded(f"{SAID.text}.", **SAID.values))}
     assert isinstance(reason_in(clause), Worded), "whether a stop stands behind it is no difference"
@@ -270,6 +270,7 @@ def test_a_plain_text_of_a_child_stays_one() -> None:
     [
         ["{name} holds {number} tensors", {"name": "w", "number": 4}],
         ["{name} holds {number} tensors", {"name": "w"}],
+        ["{name} holds 3 tensors", {"name": "w", "more": "what somebody has said"}],
         ["{name.__class__} holds 3 tensors", {"name.__class__": "w", "name": "w"}],
         ["{name:>999} holds 3 tensors", {"name": "w"}],
         ["w holds 3 tensors", 7],
@@ -280,6 +281,21 @@ def test_a_plain_text_of_a_child_stays_one() -> None:
 def test_a_child_says_no_more_with_parts_than_without(parts: object) -> None:
     assert type(reason_in({"reason": str(INNER), "worded": parts})) is str
     assert reason_in({"reason": str(INNER), "worded": parts}) == INNER
+
+
+def test_parts_of_parts_stay_as_short_as_what_is_told() -> None:
+    """A line of a kilobyte would become gigabytes, and a deep one end whoever tells it."""
+    many: dict[str, Any] = {"worded": ["x" * 20, {}]}
+    for _ in range(10):
+        many = {"worded": ["{a}" * 10, {"a": many}]}
+    assert reason_in({"reason": "x", **many}) == "x"
+    deep: dict[str, Any] = {"worded": ["x", {}]}
+    for _ in range(50):
+        deep = {"worded": ["{a}", {"a": deep}]}
+    assert type(reason_in({"reason": "x", **deep})) is str
+    with pytest.raises(ValueError, match="too deep"):
+        together(deep)
+    assert type(reason_in({"reason": "x", "worded": ["x" + "{a}", {"a": "." * 1000}]})) is str
 
 
 def test_a_list_of_reasons_has_the_parts_of_each_beside_it() -> None:

@@ -165,7 +165,7 @@ def added(arm: str, stream: str, liked: float, base: str = "tiny", facts: float 
     ]
 
 
-@pytest.mark.parametrize("arm", ["hybrid", "hindsight", "tapered + note"])
+@pytest.mark.parametrize("arm", ["hybrid", "hindsight", "hybrid + note", "tapered + note"])
 def test_words_that_end_below_the_ratings_alone_break_a_must(arm: str) -> None:
     assert goals.musts_hold(added(arm, "contradicting", 0.6))
     assert not goals.musts_hold(added(arm, "contradicting", 0.5))
@@ -179,7 +179,6 @@ def test_words_that_end_below_the_ratings_alone_break_a_must(arm: str) -> None:
         ("tapered + note", "llama"),
         ("hybrid, all tokens", "tiny"),
         ("tapered + all notes", "tiny"),
-        ("hybrid + note", "tiny"),
     ],
 )
 def test_what_goodbot_does_not_do_breaks_none(arm: str, base: str) -> None:

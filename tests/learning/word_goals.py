@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from tests.learning.arms import ARMS, DEFAULT, NOTED, WORDS
+from tests.learning.arms import DEFAULT, NOTED, WORDS
 from tests.learning.course import Course
 from tests.learning.figures import Check, facts, of
 from tests.learning.worded import HARMLESS, beside
@@ -24,8 +24,9 @@ FOLLOW = ("tiny",)
 MISLEADING = (*HARMLESS, "contradicting")
 WEIGHTS = (DEFAULT, *OFFERED)
 PROMPTS = ("notes", "tapered + note", "hybrid + note")
-WHOLE = tuple(name for name in NOTED if not ARMS[name].compared)
-"""With all lines of the note, as goodbot did it until ratings were compared with them."""
+WHOLE = ("tapered + all notes",)
+"""With all lines of the note, as goodbot did it until ratings were compared with them. `hybrid + note` has all,
+too, and goodbot does it so: a line that a round teaches is not left out, whatever ratings say."""
 THUMBS = "24 ratings"
 """The one stream here in which nobody says a word."""
 LONGEST = ("200 chips", "200 reasons")

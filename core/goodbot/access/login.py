@@ -121,7 +121,12 @@ class Logins:
 
     async def drop(self) -> None:
         """No code holds any more."""
-        await self._store.write(lambda db: codes.kill_all_for(db, _LOGIN))
+
+        async def operation(db: aiosqlite.Connection) -> None:
+            await codes.kill_all_for(db, _LOGIN)
+            await codes.kill_all_for(db, _SETTING)
+
+        await self._store.write(operation)
         await asyncio.to_thread(self._forget_page)
 
     def _forget_page(self) -> None:

@@ -17,6 +17,8 @@ WORDED = "worded"
 """Where the parts stand: the text, and its values."""
 _MOST = 500
 """Characters of what a child says that are kept."""
+_DEEPEST, _FIELDS, _LONGEST = 12, 20, 20_000
+"""How deep parts may lie in each other, how many values a text may name, and how long it may become."""
 _BROKEN = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
@@ -37,22 +39,47 @@ def apart(value: Any) -> Any:
             return str(value)
 
 
-def together(value: Any) -> Any:
-    """The same again. Raises ValueError for what is no such text, or has not its values."""
+def together(value: Any, depth: int = 0) -> Any:
+    """The same again. Raises ValueError for what is no such text, has not its values, or grows too large.
+
+    A few short lines that name each other would make a text of gigabytes.
+    """
+    if depth > _DEEPEST:
+        raise ValueError("parts lie too deep in each other")
     match value:
         case {"worded": [str(), dict()]}:
             text, values = cast("tuple[str, dict[str, Any]]", value[WORDED])
-            for _, name, form, conversion in Formatter().parse(text) if values else ():
-                odd = form or conversion or not (name or "").isidentifier()
-                if name is not None and (odd or name not in values):
-                    raise ValueError(text)
-            return Worded(text, **{name: together(one) for name, one in values.items()})
+            made = {name: together(one, depth + 1) for name, one in values.items()}
+            named = _named(text) if made else []
+            if not set(named) <= made.keys() or len(named) > _FIELDS:
+                raise ValueError(text[:_MOST])
+            if len(text) + sum(len(str(made[name])) for name in named) > _LONGEST:
+                raise ValueError("that text is too long")
+            return Worded(text, **made)
         case dict():
-            return {name: together(one) for name, one in cast("dict[str, Any]", value).items()}
+            return {name: together(one, depth + 1) for name, one in cast("dict[str, Any]", value).items()}
         case list():
-            return [together(one) for one in cast("list[Any]", value)]
+            return [together(one, depth + 1) for one in cast("list[Any]", value)]
         case _:
             return value
+
+
+def _named(text: str) -> list[str]:
+    """The values that a text names. Raises ValueError for one that asks more of them than to be put in."""
+    found: list[str] = []
+    for _, name, form, conversion in Formatter().parse(text):
+        if form or conversion or (name is not None and not name.isidentifier()):
+            raise ValueError(text[:_MOST])
+        if name is not None:
+            found.append(name)
+    return found
+
+
+def _says_all(said: Worded) -> bool:
+    """Whether each of its values is in its text, and so on: what is not shown is not to be kept."""
+    if said.values and set(_named(said.text)) != said.values.keys():
+        return False
+    return all(_says_all(one) for one in said.values.values() if isinstance(one, Worded))
 
 
 def parts_of(reason: str) -> Mapping[str, Any]:
@@ -65,10 +92,10 @@ def reason_in(said: Mapping[str, Any], name: str = "reason") -> str:
     plain = str(said.get(name))[:_MOST]
     try:
         found = together({WORDED: said[WORDED]})
-        same = isinstance(found, Worded) and found.rstrip(".") == plain.rstrip(".")
+        same = isinstance(found, Worded) and found.rstrip(".") == plain.rstrip(".") and _says_all(found)
     except _BROKEN:
         return plain
-    return found if same else plain
+    return found if same and len(found) <= len(plain) + 1 else plain
 
 
 def reasons_in(said: Mapping[str, Any], name: str) -> list[str]:

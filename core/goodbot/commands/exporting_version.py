@@ -29,13 +29,13 @@ async def exported(call: Call, words: Sequence[str]) -> Result:
     s, version = call.services, version_of(call, words[0])
     if version == BASE or await asyncio.to_thread(clear.is_apart, s.registry.root):
         raise wrong(call.event, "wrong_adapters_export")
-    row = await s.registry.row(version)
-    if row.tainted:
-        why = clause_of(row.tainted, call.user.language)
-        raise AdapterError(say("wrong_withdrawn", call.user.language, version=version, why=why))
-    path = await s.registry.path(version)
-    manifest = await asyncio.to_thread(inspect, s.registry.root, row.directory)
     async with s.eraser.copying:  # else a forgetting would miss it
+        row = await s.registry.row(version)
+        if row.tainted:
+            why = clause_of(row.tainted, call.user.language)
+            raise AdapterError(say("wrong_withdrawn", call.user.language, version=version, why=why))
+        path = await s.registry.path(version)
+        manifest = await asyncio.to_thread(inspect, s.registry.root, row.directory)
         out = exports.free(s.config.home, f"goodbot-v{version}", "tar")
         out.parent.mkdir(mode=0o700, exist_ok=True)
         making = exporting.export(

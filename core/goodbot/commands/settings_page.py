@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from goodbot.commands.services import Services
 
 _WORDS = ("serving.system_prompt", "training.anchors")
-"""They may hold anybody's words, and the trail is for ever."""
+_PEOPLE = ("owners", "raters", "talkers", "rater_groups")
+"""They may hold anybody's words, or say who somebody is, and the trail is for ever."""
 _NAMES = ("token", "secret", "password", "passphrase", "api_key", "apikey", "credentials")
 _LONGEST = 20_000
 _MOST = 1000
@@ -73,7 +74,7 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
         saved = file, file.before
         await asyncio.to_thread(file.save)
         detail["done"] = True
-        if wanted.key not in _WORDS and not (setting.secret or _is_secret(wanted.key, wanted.value)):
+        if not (_named(wanted.key) or setting.secret or _is_secret(wanted.key, wanted.value)):
             detail |= {"from": wanted.before, "to": "default" if wanted.value is None else wanted.value}
     except GoodbotError:
         detail.setdefault("refused", NOT_DONE)  # its sentence may hold what was to be written
@@ -84,6 +85,11 @@ async def change_setting(services: Services, user: UserRef, wanted: SettingWante
     finally:
         await _told(services, user, detail, saved)
     return say("set_saved", language)
+
+
+def _named(key: str) -> bool:
+    """Whether the trail has the key of a setting alone."""
+    return key in _WORDS or key.startswith("filters.") or key.rpartition(".")[2] in _PEOPLE
 
 
 async def _told(

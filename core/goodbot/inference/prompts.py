@@ -94,7 +94,7 @@ def compose(
         system = whole
     asked = [text, system] if system else [text]
     if (over := sum(_likely(one, density) for one in asked) - room.prompt) > 0:
-        part = 1 - over / (_likely(text, density) - _MESSAGE)
+        part = 1 - over / max(1, _likely(text, density) - _MESSAGE)
         raise TooLongError(because("no_room", most=max(10, int(len(text) * part) // 10 * 10)))
     likely, most = room.history, room.prompt - sum(map(_most, asked))
     shown: list[PastExchange] = []

@@ -172,11 +172,18 @@ async def retire(db: aiosqlite.Connection, run: int, ids: Iterable[int]) -> None
 
 
 async def refute(db: aiosqlite.Connection, run: int, ids: Iterable[int]) -> None:
-    """The ratings of a run speak against these: its version goes without them. Not those that it teaches."""
+    """The ratings of a run speak against these: its version goes without them.
+
+    Not those that it teaches, and only those that may be compared with its ratings: people's own words for
+    answers of this run, as they were asked for. A child that says anything silences no other note.
+    """
     await db.execute(
         "INSERT OR IGNORE INTO run_notes (run, note, ratings, state)"
-        " SELECT ?, id, '[]', 'retired' FROM notes WHERE id IN (SELECT value FROM json_each(?))",
-        (run, codec.dump_json(sorted(set(ids)))),
+        " SELECT :run, n.id, '[]', 'retired' FROM notes n WHERE n.id IN (SELECT value FROM json_each(:ids))"
+        " AND n.scope = 'person' AND NOT n.edited AND EXISTS (SELECT 1 FROM note_ratings r"
+        " JOIN events e ON e.seq = r.event JOIN run_items i ON i.turn = e.turn"
+        " WHERE (r.note, i.run) = (n.id, :run))",
+        {"run": run, "ids": codec.dump_json(sorted(set(ids)))},
     )
 
 

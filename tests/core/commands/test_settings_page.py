@@ -343,6 +343,8 @@ async def test_a_code_from_the_machine_opens_one_setting_once(tmp_path: Path, un
         await execute(bot.app, "web", ("allow", "http.port"))
         kept = await rows(bot.store, "SELECT purpose, subject FROM codes WHERE purpose = 'setting'")
         assert kept == [("setting", "http.port")]
+        await execute(bot.app, "web", ("sign-out",))
+        assert await rows(bot.store, "SELECT purpose FROM codes") == [], "who signs all out ends these, too"
 
 
 async def test_what_may_be_secret_is_changed_unseen_and_the_trail_does_not_have_it(

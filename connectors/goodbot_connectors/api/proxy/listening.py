@@ -20,6 +20,8 @@ LARGEST = 16 * 1024 * 1024
 """Bytes of an answer that is not streamed; of a longer one nothing is kept."""
 LONGEST = 256 * 1024 * 1024
 """Bytes of a stream, undone; of a longer one nothing is kept."""
+WHOLE = 64 * 1024 * 1024
+"""Bytes of an answer that is passed on at once: 2,048 texts as numbers are 40 MB."""
 _AT_ONCE = 16 * 1024
 """Bytes of a stream that are read together: it costs less than piece by piece."""
 _LAST = ("[DONE]", "message_stop", "response.completed", "response.incomplete")
@@ -130,7 +132,9 @@ async def pieces(title: str, response: aiohttp.ClientResponse) -> AsyncGenerator
 
     Raises ServerError for one without end, and what aiohttp raises.
     """
-    left = LONGEST if response.content_type == "text/event-stream" else LARGEST
+    left = (
+        LONGEST  # 2,048 texts as numbers are 40 MB, and who is told to try again asks for all of them again
+    )
     async for piece in response.content.iter_any():
         left -= len(piece)
         if left < 0:

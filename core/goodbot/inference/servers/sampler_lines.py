@@ -58,7 +58,10 @@ async def throw_away(process: asyncio.subprocess.Process) -> None:
 
 def answer(line: bytes) -> Answer:
     """One line of its. Raises ValueError for what is none."""
-    found = json.loads(line)
+    try:
+        found = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("that line lies too deep in itself") from error
     if not isinstance(found, dict) or "event" not in found:
         raise ValueError("that is no answer")
     said = cast("Answer", found)

@@ -166,7 +166,7 @@ async def test_26_4_an_answer_without_end_is_not_kept(
     tmp_path: Path, vllm: Upstream, web: aiohttp.ClientSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor one that is small and unpacks to very much: all of it was read into goodbot's memory."""
-    for name in ("LARGEST", "LONGEST"):
+    for name in ("WHOLE", "LONGEST"):
         monkeypatch.setattr(listening, name, 64 << 10)
     vllm.says = "x" * (1 << 20)
     vllm.packs = "gzip", lambda data: gzip.compress(data.ljust(1 << 20))

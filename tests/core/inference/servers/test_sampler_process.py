@@ -106,3 +106,10 @@ async def test_26_4_an_answer_that_grows_and_grows_is_not_kept(
                 pass
     await one.stop()
     assert "not its protocol" in logged(caplog)
+
+
+@pytest.mark.parametrize("line", [b"[" * 200_000, b'{"event": ' + b"[" * 200_000, b"7", b"{}"])
+def test_a_line_that_is_no_answer_is_told_as_one(line: bytes) -> None:
+    """One that lies deep in itself ended whoever read it, and all who waited did so for ever."""
+    with pytest.raises(ValueError):
+        sampler_lines.answer(line)
