@@ -25,8 +25,8 @@ MISLEADING = (*HARMLESS, "contradicting")
 WEIGHTS = (DEFAULT, *OFFERED)
 PROMPTS = ("notes", "tapered + note", "hybrid + note")
 WHOLE = ("tapered + all notes",)
-"""With all lines of the note, as goodbot did it until ratings were compared with them. `hybrid + note` has all,
-too, and goodbot does it so: a line that a round teaches is not left out, whatever ratings say."""
+"""With all lines of the note, as it was until ratings were compared with them. `hybrid + note` has all, too,
+and in goodbot it is so: a line that a round teaches is not left out, whatever ratings say."""
 THUMBS = "24 ratings"
 """The one stream here in which nobody says a word."""
 LONGEST = ("200 chips", "200 reasons")
@@ -76,7 +76,7 @@ def _said(courses: Sequence[Course], base: str) -> bool:
 
 
 def _is_must(arm: str, base: str) -> bool:
-    return arm in OFFERED or (arm in PROMPTS and base in FOLLOW and arm not in WHOLE)
+    return arm in OFFERED or (arm in PROMPTS and base in FOLLOW)
 
 
 def _why_not(arm: str, base: str) -> str:
