@@ -157,6 +157,19 @@ FLOWS: dict[str, tuple[str, tuple[Step, ...], str]] = {
         ),
         "",
     ),
+    "scopes": (
+        "A version of Ada's own, beside the shared one",
+        (
+            ("Ada asks", "in a private chat with the bot."),
+            "question",
+            ("The shared version", "What all people have taught. In groups it answers alone."),
+            "and",
+            ("Ada's own version", "What Ada alone has taught, on top of it."),
+            "answer",
+            ("Ada rates", "good or bad, as everywhere."),
+        ),
+        "after 40 ratings a training of her own",
+    ),
     "contributing": (
         "The way of a rating through the folders",
         (

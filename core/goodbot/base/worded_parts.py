@@ -77,7 +77,7 @@ def _named(text: str) -> list[str]:
 
 def _says_all(said: Worded) -> bool:
     """Whether each of its values is in its text, and so on: what is not shown is not to be kept."""
-    if said.values and set(_named(said.text)) != said.values.keys():
+    if said.values and set(_named(said.text)) != set(said.values):
         return False
     return all(_says_all(one) for one in said.values.values() if isinstance(one, Worded))
 
