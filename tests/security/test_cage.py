@@ -24,11 +24,12 @@ from goodbot.api.adapters.manifest import CONFIG, WEIGHTS
 from goodbot.api.model import ResolvedModel
 from goodbot.api.server import BASE, AdapterFormat
 from goodbot.api.setup import Examined
-from goodbot.base import cage, spawn
+from goodbot.base import cage, spawn, worded_parts
 from goodbot.base.cage import limits, places
 from goodbot.base.errors import AdapterError, ServerError, TrainingError
 from goodbot.base.scratch import Scratch
 from goodbot.cli.doctor import model as doctor
+from goodbot.inference.servers import sampler_lines
 from goodbot.inference.servers.embedded import EmbeddedServer
 from goodbot.inference.servers.llamacpp import LlamaCppServer
 from goodbot.inference.servers.plugin import LlamaCppSettings
@@ -179,7 +180,8 @@ async def test_each_forbidden_thing_is_refused(
     house: Path, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("GOODBOT_SERVER_KEY", "secret")
-    monkeypatch.setattr(worker_process, "REASON", 1 << 20)  # the burglar tells all by it
+    for module, name in ((worker_process, "REASON"), (worded_parts, "_MOST"), (sampler_lines, "_REASON")):
+        monkeypatch.setattr(module, name, 1 << 20)  # the burglar tells all by it
     match what:
         case "serve":
             said = await served(house)
