@@ -21,7 +21,7 @@ from goodbot.conversation.notifications import trainings
 from goodbot.conversation.notifications.alarms import advised, described
 from goodbot.inference.servers import health
 from goodbot.learning import canary
-from goodbot.learning.evaluation import ab_test
+from goodbot.learning.evaluation import electorate
 from goodbot.learning.rating_quality.contradictions import Alarm
 from goodbot.learning.training import outcome, scheduler, trainer
 from goodbot.store import adapters, comparisons, news, runs
@@ -79,7 +79,7 @@ CODES = (
     *(rollback_window._TAINT, rollback_window._RESET, *filter(None, health._CAUSES.values())),
     *("kept_no_fingerprint", "kept_busy", audit.NOT_ALLOWED, audit.NOT_DONE, audit.NOT_FINISHED),
     *(scheduler.CANCELLED.code, trainer.STOPPED.code, outcome.NO_VERDICT.code),
-    *(canary.LOST.code, ab_test.LOST.code),
+    *(canary.LOST.code, electorate.LOST.code),
 )
 """All that the store keeps of a version or a training, or that is kept of the server, without a number."""
 
